@@ -50,8 +50,9 @@ struct instant {
 #define FORMAT_TIMESPAN_MAX 64
 #define FORMAT_TIMESTAMP_MAX 40
 
-/* "630 s" up to 10 min below 2 h as "12 min 30 s" and so on: two units at most, "350 ms" under a
- * second, "infinity" for USEC_INFINITY. Writes into buf, returns buf. Meant for people. */
+/* "350 ms" under a second, "1.5 s" under ten, "630 s" under 12 min, "12 min 30 s" under 2 h,
+ * "2 h 5 min" under 2 d, then "3 d 4 h": two units at most, rounded down; "infinity" for
+ * USEC_INFINITY. Writes into buf, returns buf. Meant for people. */
 char *format_timespan(char buf[FORMAT_TIMESPAN_MAX], usec_t span);
 
 /* UTC, RFC 3339 with microseconds: "2026-01-02T03:04:05.000006Z". A realtime too large for a
