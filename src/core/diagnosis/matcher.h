@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* All patterns of a catalog (and the phase markers of a profile) against one record: libhs finds the
+ * candidates in one pass, PCRE2 with match limits confirms them and captures. */
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "core/config/config.h"
+#include "core/diagnosis/catalog.h"
+
+struct capture {
+    const char *name; /* borrowed from the matcher */
+    char *value;      /* sanitized UTF-8 */
+};
+
+/* What matched: exactly one of `signature` and `phase` is set. Borrowed. */
+struct match {
+    const struct signature *signature;
+    const struct phase_config *phase;
+    const struct capture *captures;
+    size_t n_captures;
+};
+
+struct matcher;
+
+/* Compiles. The catalog and the phases must outlive the matcher. *ret_errors gets one line per pattern
+ * that does not compile, matches the empty line, or lacks a capture which its hint or fingerprint
+ * names; then -EINVAL. `engine` picks the signatures (NULL: those of every engine). */
+must_check int matcher_new(const struct catalog *catalog, const char *engine,
+                           const struct phase_config *phases, size_t n_phases, struct matcher **ret,
+                           char ***ret_errors);
+void matcher_free(struct matcher *m);
+DEFINE_CLEANUP(struct matcher *, matcher_free);
+
+/* Called for each match, in catalog order; borrowed until the call returns. A record that a benign
+ * signature matches yields that one only (phases besides). */
+typedef void (*match_fn)(const struct match *match, void *userdata);
+
+/* `text` as of struct record. -ENOMEM only; a pattern that runs into its match limit is no match. */
+must_check int matcher_scan(struct matcher *m, enum log_source source, const char *text, size_t len,
+                            match_fn fn, void *userdata);
