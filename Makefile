@@ -130,6 +130,10 @@ MANPAGES := $(man_sources:docs/man/%.scd=$(BUILD)/man/%)
 
 all_c := $(SOURCES) $(unit_sources) $(fuzz_sources) $(fuzz_helpers) $(bench_sources)
 
+# The three sets of objects: for use, under ASan and UBSan, for libFuzzer.
+OBJ := $(BUILD)/obj
+ASAN := $(BUILD)/asan
+FUZZ := $(BUILD)/fuzz
 RESULTS := $(BUILD)/results
 
 # --- Programs ----------------------------------------------------------------------------------
@@ -195,9 +199,6 @@ $(1)/unit/%: $(1)/tests/unit/%.o $(1)/libunit.a $($(4)_links:%=$(1)/lib%.a)
 	$$(call run,LD,$(2) $$(link_flags) $(3) $$(WRAP) -o $$@ $$^ $$(cmocka_libs) $$(library_libs))
 endef
 
-OBJ := $(BUILD)/obj
-ASAN := $(BUILD)/asan
-FUZZ := $(BUILD)/fuzz
 $(eval $(call variant,$(OBJ),$$(CC),$$(HARDENING)))
 $(eval $(call variant,$(ASAN),$$(CC),$$(SANITIZE)))
 $(eval $(call variant,$(FUZZ),$$(CLANG),$$(SANITIZE) -fsanitize=fuzzer-no-link))
