@@ -4,9 +4,10 @@
 /* The life of one instance as a pure function: state, event and time give the next state and what to
  * do. No I/O, no clock, no memory beyond the struct; the exploration test walks all of it.
  *
- * An epoch begins with FSM_ACTION_SPAWN and ends when its last process is gone *and*, if it failed,
- * its diagnosis is in. A failure and an operator's request are separate facts: a server that dies
- * while a restart was asked for is still reported. */
+ * An epoch begins with FSM_ACTION_PREFLIGHT (FSM_ACTION_SPAWN where there is no preflight) and ends
+ * when its last process is gone *and*, if it failed, its diagnosis is in: a failed preflight is a failed
+ * epoch with a number and a report of its own. A failure and an operator's request are separate facts:
+ * a server that dies while a restart was asked for is still reported. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +19,10 @@
 
 /* X(constant, name). What each means:
  * START             the supervisor is set up; only from PHASE_IDLE
- * PREFLIGHT_PASSED, PREFLIGHT_FAILED  the probes' outcome
+ * PREFLIGHT_PASSED, PREFLIGHT_FAILED  the probes' outcome; with the fsm.epoch of FSM_ACTION_PREFLIGHT,
+ *                   so that an answer that was under way when the probes were cancelled is void
  * SPAWNED, SPAWN_FAILED               answer to FSM_ACTION_SPAWN
- * PROGRESS          evidence of work; moves the stall deadline
+ * PROGRESS          evidence of work (in preflight: the end of one probe); moves the stall deadline
  * DECISIVE_LINE     the log says that this cannot end well: look at once, wait less
  * PORT_OPEN         the server accepts connections
  * CANARY_SENT       the first real inference request of the suite is out
@@ -28,7 +30,7 @@
  * SUITE_FAILED      a canary came back with a verdict that waiting cannot better
  * LIVE_PASSED, LIVE_FAILED            verdict of a live canary
  * EXITED            the main process is gone (whatever its status: unrequested exits are failures)
- * EMPTY             no process of this epoch is left
+ * EMPTY             no process of this epoch is left; before or after EXITED, but after SPAWNED
  * DIAGNOSED         answer to FSM_ACTION_COLLECT, with the decision
  * STOP, RESTART     the operator's requests
  * TIMER             fsm_deadline() has passed */
@@ -56,7 +58,7 @@
 /* X(constant, name). What each asks of the supervisor:
  * PREFLIGHT         run the probes; answer PREFLIGHT_PASSED or _FAILED
  * CANCEL_PREFLIGHT  end the probes, no answer wanted
- * SPAWN             start a server in a fresh epoch (fsm.epoch); answer SPAWNED or SPAWN_FAILED
+ * SPAWN             start the server of fsm.epoch; answer SPAWNED or SPAWN_FAILED
  * PROVE             watch the port, then run the suite
  * LIVE              begin live canaries
  * CANARY_NOW        a live canary at once
@@ -98,11 +100,12 @@ struct fsm_event {
     struct fsm_decision decision; /* DIAGNOSED only */
 };
 
+/* A stop beats a restart. */
 enum fsm_request { FSM_REQUEST_NONE, FSM_REQUEST_RESTART, FSM_REQUEST_STOP };
 
 /* Absolute monotonic times; USEC_INFINITY when not armed. */
 struct fsm_deadlines {
-    usec_t stall;   /* no progress for StallSec while starting */
+    usec_t stall;   /* no progress for StallSec while starting, preflight included */
     usec_t load;    /* LoadTimeoutSec */
     usec_t kill;    /* StopSec after the stop signal */
     usec_t give_up; /* after SIGKILL: unkillable */
@@ -113,8 +116,10 @@ struct fsm_deadlines {
 
 struct fsm {
     enum phase phase;
-    uint64_t epoch;   /* 0 before the first spawn */
-    uint64_t attempt; /* starts since the last stable time, 1 for the first */
+    uint64_t epoch;   /* 0 before the first start */
+    uint64_t attempt; /* starts since the last stable time or requested restart, 1 for the first; 0 once
+                       * the present one is stable */
+    bool spawning;    /* SPAWN is out, its answer not in */
     bool alive;       /* the main process runs */
     bool populated;   /* any process of this epoch may run */
     bool proved;      /* the suite has passed in this epoch */
@@ -122,6 +127,7 @@ struct fsm {
     bool failed;      /* this epoch ended, or is being ended, as a failure */
     bool collecting;  /* COLLECT is out, DIAGNOSED not in */
     bool unkillable;  /* SIGKILL did not help */
+    bool suspected;   /* a decisive line came in this start, and the suite has not passed since */
     enum fsm_request request;
     uint64_t live_failures; /* in a row */
     uint64_t live_passes;   /* in a row while degraded */
@@ -150,8 +156,9 @@ struct fsm_limits {
     uint64_t rise;
 };
 
-/* How long after SIGKILL a process counts as unkillable, how long a diagnosis may take, and how much
- * longer a start may go on without progress once a decisive line was seen. */
+/* How long after SIGKILL a process counts as unkillable, how long a diagnosis may take, and how long a
+ * start may be without progress once a decisive line was seen: progress keeps a suspect alive, since a
+ * line condemns nobody, but does not give it back its StallSec. */
 #define FSM_GIVE_UP_USEC (30 * USEC_PER_SEC)
 #define FSM_COLLECT_USEC (30 * USEC_PER_SEC)
 #define FSM_SUSPICION_USEC (30 * USEC_PER_SEC)
