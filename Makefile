@@ -244,7 +244,7 @@ run_unit = $(PYTHON) tests/run_programs.py --timeout $(UNIT_TIMEOUT)
 run_fuzz = $(PYTHON) tests/run_programs.py --fuzz --timeout $(FUZZ_SECONDS) \
 	--results $(RESULTS)/fuzz --scratch $(FUZZ) $(FUZZ_NAMES:%=$(FUZZ)/bin/%)
 run_pytest = PYTHONDONTWRITEBYTECODE=1 timeout --kill-after=60 $(INTEGRATION_TIMEOUT) \
-	$(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST_ARGS)
+	$(PYTHON) -m pytest -q --tb=short -p no:cacheprovider $(PYTEST_ARGS)
 
 CHECK_STEPS = all lint-layers check-unit check-tools fuzz-short \
 	$(if $(wildcard tests/integration/test_*.py),check-integration)
