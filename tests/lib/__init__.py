@@ -1,0 +1,1 @@
+"""What the pytest suites share: throw-away machines, their root trees, a tiny model, waiting."""
