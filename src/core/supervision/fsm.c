@@ -127,10 +127,10 @@ static void obey(struct run *r, const struct fsm_decision *decision)
         cool(r, decision->delay_usec);
     else if (decision->restart)
         finish(r, PHASE_FAILED, EXIT_RESTART, "the failure may pass: the restart is systemd's");
-    else if (decision->exit_code == EXIT_STOPPED)
-        finish(r, PHASE_FAILED, EXIT_INTERNAL, "the epoch ended without a decision");
+    else if (decision->exit_code == EXIT_STOPPED || decision->exit_code == EXIT_INTERNAL)
+        finish(r, PHASE_FAILED, EXIT_INTERNAL, "the failure could not be diagnosed");
     else
-        finish(r, PHASE_FAILED, decision->exit_code, "no restart can be hoped to mend the failure");
+        finish(r, PHASE_FAILED, decision->exit_code, "failed for good, no restart is granted");
 }
 
 /* The epoch is over and, where it failed, diagnosed. A request goes before the policy's decision. */

@@ -37,7 +37,8 @@ struct class_policy {
 };
 
 struct policy_failure {
-    const char *class_name;
+    const char *class_name; /* never NULL */
+    const char *class_text; /* what that is, a clause for people; may be NULL */
     struct class_policy policy;
     const char *fingerprint; /* never NULL */
     bool serving;            /* the epoch had been READY */
@@ -56,8 +57,8 @@ struct policy_memory {
 };
 
 struct decision {
-    struct fsm_decision what;
-    char *reason; /* a sentence for people, owned */
+    struct fsm_decision what; /* exit_code is EXIT_RESTART where it restarts */
+    char *reason; /* a sentence for people, without a full stop; owned */
 };
 
 void policy_memory_release(struct policy_memory *m);
@@ -65,8 +66,9 @@ void policy_memory_release(struct policy_memory *m);
 void policy_settled(struct policy_memory *m);
 void decision_release(struct decision *d);
 
-/* Decides about a failure at `now` (monotonic) and remembers it, a granted restart included.
- * `random` places the jitter. -ENOMEM only. */
+/* Decides about a failure at `now` (monotonic) and remembers it, a granted restart included. What asks
+ * for no restart, or comes too often in a row, ends it with EXIT_UNMENDABLE; a used-up budget with
+ * EXIT_BUDGET. `random` places the jitter. -ENOMEM only, which leaves the memory as it was. */
 must_check int policy_decide(struct policy_memory *m, const struct restart_config *limits,
                              const struct policy_failure *failure, usec_t now, uint64_t random,
                              struct decision *ret);
