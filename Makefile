@@ -236,7 +236,7 @@ deps: ## install what building and testing need (Debian; asks nothing)
 
 # --- Tests -------------------------------------------------------------------------------------
 
-export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export COALMINE_BUILD := $(abspath $(BUILD))
 

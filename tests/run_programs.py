@@ -18,7 +18,7 @@ import time
 
 import summary
 
-OUTPUT_SHOWN = 6000
+OUTPUT_SHOWN = 8000
 
 
 def run_bounded(command, environment, log_path, timeout):
@@ -48,7 +48,7 @@ def describe_status(status, timeout):
 
 
 def run_unit(program, options):
-    """Returns what is wrong, None if nothing."""
+    """Returns what is wrong (None if nothing), and a note on what was done."""
     name = pathlib.Path(program).name
     results = pathlib.Path(options.results) / name
     results.mkdir(parents=True)
@@ -97,13 +97,19 @@ def executed_units(log_path):
     return "no statistics"
 
 
+def shorten(text):
+    """The beginning, where a sanitizer says what it found, and the end."""
+    half = OUTPUT_SHOWN // 2
+    return text if len(text) <= OUTPUT_SHOWN else f"{text[:half]}\n[...]\n{text[-half:]}"
+
+
 def show_failure(name, problem, directory):
     """The program's output, and what its XML says of the tests that failed."""
     print(f"FAIL {name}: {problem}")
     for path in sorted(directory.iterdir()):
         text = path.read_text(errors="replace")
         if path.suffix == ".log" or "<failure>" in text:
-            print(text[-OUTPUT_SHOWN:].rstrip())
+            print(shorten(text).rstrip())
 
 
 def main():
