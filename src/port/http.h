@@ -31,10 +31,15 @@ must_check int http_start(struct http *h, const struct http_request *r, http_fn 
 /* Closes the connection; `fn` is not called. NULL is fine. Not for a transfer whose `fn` was called. */
 void http_cancel(struct http_transfer *t);
 
-/* A look whether the URL's port accepts connections: one connect(2), at once answered on loopback.
- * `fn` gets 0 or a negative errno, exactly once unless cancelled. */
+/* Host (without brackets) and port of a URL, the scheme's own port where it names none. The host is owned
+ * by the caller. -EINVAL: not such a URL. */
+must_check int http_endpoint(const char *url, char **ret_host, uint16_t *ret_port);
+
+/* A look whether the URL's port accepts connections: connects (TCP only) and closes at once. `fn` gets 0 or
+ * a negative errno (-ECONNREFUSED, -ETIMEDOUT, -ENETUNREACH ...), exactly once from the loop unless
+ * http_knock_free() comes first, which `fn` itself may call. */
 struct http_knock;
 typedef void (*http_knock_fn)(int error, void *userdata);
-must_check int http_knock(struct loop *l, const char *url, usec_t timeout_usec, http_knock_fn fn,
+must_check int http_knock(struct http *h, const char *url, usec_t timeout_usec, http_knock_fn fn,
                           void *userdata, struct http_knock **ret);
 void http_knock_free(struct http_knock *k);

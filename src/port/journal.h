@@ -19,7 +19,7 @@ must_check int journal_stream_open(const char *identifier, int *ret_fd);
 /* Writes a marker line with the nonce into the stream; whatever the server wrote before is ordered
  * before it. Begins with a newline, since the server's last line may lack one. */
 must_check int journal_stream_mark(int fd, const char *nonce);
-/* True if the line is the marker with that nonce; such lines (with any nonce) are not the server's. */
+/* True if the line is the marker with that nonce, or with any for NULL: such lines are not the server's. */
 bool journal_is_mark(const struct log_line *line, const char *nonce);
 
 /* A structured record, FIELD=value each; never blocks for long, never fails loudly: 0 or negative errno. */
@@ -31,7 +31,7 @@ typedef void (*journal_line_fn)(const struct log_line *line, void *userdata);
 struct journal_filter {
     const char *invocation; /* _SYSTEMD_INVOCATION_ID, NULL: any */
     const char *identifier; /* SYSLOG_IDENTIFIER of the stream */
-    usec_t since;           /* realtime; lines before are not delivered */
+    usec_t since;           /* monotonic (the wall clock may jump); lines before are not delivered */
     bool kernel;            /* the kernel's lines too, where readable */
 };
 
@@ -39,7 +39,8 @@ struct journal_filter {
  * rotation, vacuuming and restarts of journald. -ENOENT, -EACCES: no readable journal. */
 must_check int journal_tail_open(struct loop *l, const struct journal_filter *f, journal_line_fn fn,
                                  void *userdata, struct journal_tail **ret);
-/* Reads what is there now without waiting for a wake-up. */
-void journal_tail_poke(struct journal_tail *t);
+/* Looks for new lines at once and then every few milliseconds until that monotonic time (0: no more):
+ * journald may wake its readers half a second late. `fn` is called from the loop only. */
+void journal_tail_hurry(struct journal_tail *t, usec_t until);
 void journal_tail_free(struct journal_tail *t);
 DEFINE_CLEANUP(struct journal_tail *, journal_tail_free);

@@ -12,7 +12,7 @@ struct pipe_log;
 typedef void (*pipe_log_fn)(const struct log_line *line, void *userdata);
 typedef void (*pipe_log_end_fn)(void *userdata);
 
-/* `fn` gets each line, `end` is called once when every writer has closed and all is delivered. */
+/* `fn` gets each line; `end` (may be NULL) is called once when every writer has closed and all is delivered. */
 must_check int pipe_log_open(struct loop *l, pipe_log_fn fn, pipe_log_end_fn end, void *userdata,
                              struct pipe_log **ret);
 /* The writing end for the child; close it here once the child has it. */
