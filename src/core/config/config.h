@@ -5,7 +5,8 @@
  *
  * Layers, later ones win: the table's defaults, the profile, NAME.conf, NAME.conf.d/ drop-ins in the
  * order of their names, the command line. All speak the syntax of unitfile.h and the keys of the one
- * table behind config_key(). A profile is nothing but a layer that comes first. */
+ * table in config_key.h. A profile is nothing but a layer that comes first. config_builder.h makes a
+ * struct config, config_dump.h shows it. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +15,18 @@
 #include "base/macro.h"
 #include "base/timeutil.h"
 
-enum restart_mode { RESTART_IN_PLACE, RESTART_EXIT };
-enum canary_kind { CANARY_CHAT, CANARY_COMPLETIONS };
+/* X(constant, name) */
+#define RESTART_MODES(X)              \
+    X(RESTART_IN_PLACE, "in-place")   \
+    X(RESTART_EXIT, "exit")
+#define CANARY_KINDS(X)               \
+    X(CANARY_CHAT, "chat")            \
+    X(CANARY_COMPLETIONS, "completions")
+
+#define X(constant, name) constant,
+enum restart_mode { RESTART_MODES(X) };
+enum canary_kind { CANARY_KINDS(X) };
+#undef X
 
 /* [Canary NAME] */
 struct canary_config {
@@ -28,7 +39,7 @@ struct canary_config {
     uint64_t max_tokens;
     uint64_t min_tokens; /* generated tokens that the answer must carry */
     usec_t first_timeout_usec; /* while proving: a JIT build may take minutes */
-    usec_t timeout_usec; /* when live */
+    usec_t timeout_usec; /* when live; Live.TimeoutSec where the canary has none of its own */
 };
 
 /* [Probe NAME]: a command of the preflight; a failing one is diagnosed by what it printed. */
@@ -72,6 +83,7 @@ struct start_config {
     usec_t stall_usec;
     usec_t load_timeout_usec;
     bool preflight;
+    bool verify_listener;  /* the port's owner must be one of the server's processes */
     usec_t probe_usec;     /* first pause between looks at the port */
     usec_t probe_max_usec; /* and the longest */
 };

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/config/config.h"
+
+#include <errno.h>
+
+#include "core/config/config_origin.h"
+#include "core/config/config_section.h"
+#include "core/config/config_value.h"
+
+/* The pointer to an array of some struct: its type is known to the table only. */
+static char *array_of(const struct config *c, const struct config_section *s)
+{
+    char *array;
+
+    memcpy(&array, (const char *) c + s->offset, sizeof(array));
+    return array;
+}
+
+size_t config_section_count(const struct config *c, const struct config_section *s)
+{
+    return s->named ? *(const size_t *) (const void *) ((const char *) c + s->count_offset) : 1;
+}
+
+void *config_section_at(const struct config *c, const struct config_section *s, size_t i)
+{
+    /* The const of c is about the caller's intent; a plain section lies inside the same object. */
+    return s->named ? array_of(c, s) + i * s->size : (char *) (uintptr_t) c + s->offset;
+}
+
+const char *config_section_name_at(const struct config *c, const struct config_section *s, size_t i)
+{
+    return s->named ? *(char **) config_section_at(c, s, i) : NULL;
+}
+
+void *config_section_get(const struct config *c, const struct config_section *s, const char *name)
+{
+    for (size_t i = 0; i < config_section_count(c, s); i++) {
+        if (str_equal(config_section_name_at(c, s, i), name))
+            return config_section_at(c, s, i);
+    }
+    return NULL;
+}
+
+void *config_field(void *section_struct, const struct config_key *k)
+{
+    return (char *) section_struct + k->offset;
+}
+
+int config_section_defaults(const struct config_section *s, void *at)
+{
+    for (size_t i = 0; i < n_config_keys; i++) {
+        const struct config_key *k = &config_keys[i];
+        int r = config_key_section(k) == s ? config_value_default(k, config_field(at, k)) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void release_section(const struct config_section *s, void *at)
+{
+    for (size_t i = 0; i < n_config_keys; i++) {
+        if (config_key_section(&config_keys[i]) == s)
+            config_value_release(&config_keys[i], config_field(at, &config_keys[i]));
+    }
+    if (s->named)
+        free(*(char **) at);
+}
+
+int config_section_new(struct config *c, const struct config_section *s, const char *name, void **ret)
+{
+    size_t *count = (size_t *) (void *) ((char *) c + s->count_offset);
+    char *array = reallocarray(array_of(c, s), *count + 1, s->size);
+    void *at;
+
+    if (!array)
+        return -ENOMEM;
+    memcpy((char *) c + s->offset, &array, sizeof(array));
+    at = array + *count * s->size;
+    memset(at, 0, s->size);
+    *(char **) at = strdup(name);
+    if (!*(char **) at || config_section_defaults(s, at) < 0) {
+        release_section(s, at);
+        return -ENOMEM;
+    }
+    (*count)++;
+    *ret = at;
+    return 0;
+}
+
+void config_free(struct config *c)
+{
+    if (!c)
+        return;
+    config_origins_free(c->origins);
+    for (size_t i = 0; i < N_CONFIG_SECTIONS; i++) {
+        const struct config_section *s = &config_sections[i];
+
+        for (size_t j = 0; j < config_section_count(c, s); j++)
+            release_section(s, config_section_at(c, s, j));
+        if (s->named)
+            free(array_of(c, s));
+    }
+    free(c);
+}
+
+const struct canary_config *config_canary(const struct config *c, const char *name)
+{
+    return config_section_get(c, &config_sections[SECTION_CANARY], name);
+}
+
+const struct phase_config *config_phase(const struct config *c, const char *name)
+{
+    return config_section_get(c, &config_sections[SECTION_PHASE], name);
+}

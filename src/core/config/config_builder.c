@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/config/config_builder.h"
+
+#include <errno.h>
+
+#include "base/str.h"
+#include "core/config/config_apply.h"
+#include "core/config/config_check.h"
+#include "core/config/config_origin.h"
+#include "core/config/config_section.h"
+#include "core/config/config_value.h"
+
+/* The canaries of the default suite, as anybody would write them. */
+#define BUILT_IN_NAME "built-in"
+static const char built_in_text[] =
+    "[Canary greedy]\n"
+    "Temperature=0\n"
+    "[Canary sampled]\n"
+    "Temperature=0.6\n"
+    "TopP=0.95\n";
+
+struct config_builder {
+    char *name;
+    char *instance, *data_dir;
+    struct unitfile layers[LAYER_COMMAND_LINE + 1];
+    char **files; /* names that the entries borrow */
+    struct problems problems;
+};
+
+static int copy_strings(struct config_builder *b, const char *name, const struct specifiers *sp)
+{
+    int r = str_replace(&b->name, name);
+
+    if (r == 0)
+        r = str_replace(&b->instance, sp->instance);
+    if (r == 0)
+        r = str_replace(&b->data_dir, sp->data_dir);
+    return r;
+}
+
+int config_builder_new(const char *name, const struct specifiers *specifiers, struct config_builder **ret)
+{
+    _cleanup_(config_builder_freep) struct config_builder *b = calloc(1, sizeof(*b));
+    int r;
+
+    if (!b)
+        return -ENOMEM;
+    r = copy_strings(b, name, specifiers);
+    if (r < 0)
+        return r;
+    r = unitfile_parse(BUILT_IN_NAME, built_in_text, strlen(built_in_text), &b->layers[LAYER_BUILT_IN],
+                       &b->problems);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&b);
+    return 0;
+}
+
+void config_builder_free(struct config_builder *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(b->layers); i++)
+        unitfile_release(&b->layers[i]);
+    problems_release(&b->problems);
+    strv_free(b->files);
+    free(b->name);
+    free(b->instance);
+    free(b->data_dir);
+    free(b);
+}
+
+static int add_text(struct config_builder *b, enum config_layer layer, const char *file, const char *text,
+                    size_t n)
+{
+    if (strv_push(&b->files, file) < 0)
+        return -ENOMEM;
+    return unitfile_parse(b->files[strv_length(b->files) - 1], text, n, &b->layers[layer], &b->problems);
+}
+
+int config_builder_add_text(struct config_builder *b, const char *file, const char *text, size_t n)
+{
+    return add_text(b, LAYER_FILES, file, text, n);
+}
+
+int config_builder_add_profile(struct config_builder *b, const char *file, const char *text, size_t n)
+{
+    return add_text(b, LAYER_PROFILE, file, text, n);
+}
+
+int config_builder_add_problem(struct config_builder *b, const char *file, unsigned line, const char *what)
+{
+    return problems_add(&b->problems, file, line, "%s", what);
+}
+
+/* Header and assignment; nothing but a problem when the header is none. */
+static int add_option(struct config_builder *b, const char *header, const char *key, const char *value)
+{
+    struct unitfile *u = &b->layers[LAYER_COMMAND_LINE];
+    size_t before = u->n;
+    int r = unitfile_add_section(u, header, CONFIG_COMMAND_LINE, 0, &b->problems);
+
+    if (r < 0 || u->n == before)
+        return r;
+    return unitfile_add(u, key, value, CONFIG_COMMAND_LINE, 0);
+}
+
+static bool is_text(const char *s)
+{
+    size_t n = strlen(s), length = 1;
+
+    for (size_t i = 0; i < n && length > 0; i += length)
+        length = strchr("\n\r", s[i]) ? 0 : utf8_sequence_length(s + i, n - i);
+    return length > 0;
+}
+
+int config_builder_add_assignment(struct config_builder *b, const char *assignment)
+{
+    _cleanup_free_ char *copy = strdup(assignment);
+    char *equals, *dot;
+
+    if (!copy)
+        return -ENOMEM;
+    equals = strchr(copy, '=');
+    if (equals)
+        *equals = '\0';
+    dot = strrchr(copy, '.');
+    if (!equals || !dot || !is_text(assignment))
+        return problems_add(&b->problems, CONFIG_COMMAND_LINE, 0,
+                            "\"%.80s\" is no setting; expected Section.Key=Value, such as "
+                            "Start.StallSec=10min", assignment);
+    *dot = '\0';
+    return add_option(b, copy, str_strip(dot + 1), str_strip(equals + 1));
+}
+
+int config_builder_add_value(struct config_builder *b, const char *section, const char *key,
+                             const char *value)
+{
+    _cleanup_free_ char *copy = strdup(value);
+
+    if (!copy)
+        return -ENOMEM;
+    if (!is_text(value))
+        return problems_add(&b->problems, CONFIG_COMMAND_LINE, 0,
+                            "%s.%s=\"%.80s\" is no text; expected one line in UTF-8", section, key, value);
+    return add_option(b, section, key, str_strip(copy));
+}
+
+int config_builder_add_command(struct config_builder *b, char *const *argv)
+{
+    struct unitfile *u = &b->layers[LAYER_COMMAND_LINE];
+    int r = add_option(b, "Server", "Command", "");
+
+    return r < 0 ? r : strv_copy(argv, &u->entries[u->n - 1].words);
+}
+
+/* An unusable name is a problem of its own once the value is parsed; until then it leads nowhere. */
+const struct unit_entry *config_builder_profile(const struct config_builder *b)
+{
+    const struct unit_entry *profile = NULL;
+
+    for (size_t layer = LAYER_FILES; layer < ARRAY_SIZE(b->layers); layer++) {
+        for (size_t i = 0; i < b->layers[layer].n; i++) {
+            const struct unit_entry *e = &b->layers[layer].entries[i];
+
+            if (str_equal(e->section, "Server") && !e->argument && str_equal(e->key, "Profile"))
+                profile = e;
+        }
+    }
+    return profile && config_is_name(profile->value) ? profile : NULL;
+}
+
+static int new_config(struct config **ret)
+{
+    _cleanup_(config_freep) struct config *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    c->origins = calloc(1, sizeof(*c->origins));
+    if (!c->origins)
+        return -ENOMEM;
+    for (size_t i = 0; i < N_CONFIG_SECTIONS; i++) {
+        const struct config_section *s = &config_sections[i];
+        int r = s->named ? 0 : config_section_defaults(s, config_section_at(c, s, 0));
+
+        if (r < 0)
+            return r;
+    }
+    *ret = steal_pointer(&c);
+    return 0;
+}
+
+/* All layers, and then what only all of them together can tell. */
+static int apply_layers(struct config_builder *b, struct config *c)
+{
+    struct config_application a = {
+        .config = c,
+        .problems = &b->problems,
+        .partial = b->problems.n > 0,
+        .specifiers = {
+            .instance = b->instance,
+            .data_dir = b->data_dir,
+        },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(b->layers); i++) {
+        int r = config_apply(&a, (enum config_layer) i, &b->layers[i]);
+
+        if (r < 0)
+            return r;
+    }
+    return a.partial ? 0 : config_check(c, b->name, &b->problems);
+}
+
+static void fill_in(struct config *c)
+{
+    for (size_t i = 0; i < c->n_canaries; i++) {
+        if (c->canaries[i].timeout_usec == 0)
+            c->canaries[i].timeout_usec = c->live.timeout_usec;
+    }
+}
+
+int config_builder_finish(struct config_builder *b, struct config **ret, char ***ret_errors)
+{
+    _cleanup_(config_freep) struct config *c = NULL;
+    int r;
+
+    r = new_config(&c);
+    if (r < 0)
+        return r;
+    r = apply_layers(b, c);
+    if (r < 0)
+        return r;
+    if (b->problems.n > 0) {
+        r = problems_steal(&b->problems, ret_errors);
+        return r < 0 ? r : -EINVAL;
+    }
+    fill_in(c);
+    *ret = steal_pointer(&c);
+    return 0;
+}

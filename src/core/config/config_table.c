@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/config/config.h"
+#include "core/config/config_key.h"
+#include "core/supervision/policy.h"
+
+#define PLAIN(constant, section_name, type, member, section_text) \
+    [constant] = {                                                \
+        .name = section_name,                                     \
+        .offset = offsetof(struct config, member),                \
+        .size = sizeof(struct type),                              \
+        .text = section_text,                                     \
+    },
+#define NAMED(constant, section_name, type, member, section_text) \
+    [constant] = {                                                \
+        .name = section_name,                                     \
+        .named = true,                                            \
+        .offset = offsetof(struct config, member),                \
+        .count_offset = offsetof(struct config, n_##member),      \
+        .size = sizeof(struct type),                              \
+        .text = section_text,                                     \
+    },
+const struct config_section config_sections[N_CONFIG_SECTIONS] = {CONFIG_SECTIONS(PLAIN, NAMED)};
+#undef PLAIN
+#undef NAMED
+
+/* The name stands first, so that it is found without knowing which section it is. */
+#define NAMED(constant, section_name, type, ...) \
+    _Static_assert(offsetof(struct type, name) == 0, section_name);
+#define PLAIN(...)
+CONFIG_SECTIONS(PLAIN, NAMED)
+#undef PLAIN
+#undef NAMED
+
+#define X(constant, name) [constant] = name,
+static const char *const restart_modes[] = {RESTART_MODES(X) NULL};
+static const char *const canary_kinds[] = {CANARY_KINDS(X) NULL};
+static const char *const retries[] = {RETRIES(X) NULL};
+#undef X
+
+#define X(constant, c_type, text) typedef c_type constant##_type;
+CONFIG_TYPES(X)
+#undef X
+
+/* A row: the member must have the C type that the parser of `row_type` writes. */
+#define KEY(row_section, struct_name, member, row_name, row_type, ...)                              \
+    {.section = row_section,                                                                        \
+     .name = row_name,                                                                              \
+     .type = row_type,                                                                              \
+     .offset = offsetof(struct struct_name, member) +                                               \
+               0 * sizeof(char[__builtin_types_compatible_p(                                        \
+                                   __typeof__(((struct struct_name *) NULL)->member), row_type##_type) \
+                                   ? 1                                                              \
+                                   : -1]),                                                          \
+     __VA_ARGS__}
+
+#define SERVER(...) KEY(SECTION_SERVER, server_config, __VA_ARGS__)
+#define START(...) KEY(SECTION_START, start_config, __VA_ARGS__)
+#define LIVE(...) KEY(SECTION_LIVE, live_config, __VA_ARGS__)
+#define RESTART(...) KEY(SECTION_RESTART, restart_config, __VA_ARGS__)
+#define REPORT(...) KEY(SECTION_REPORT, report_config, __VA_ARGS__)
+#define HTTP(...) KEY(SECTION_HTTP, http_config, __VA_ARGS__)
+#define CANARY(...) KEY(SECTION_CANARY, canary_config, __VA_ARGS__)
+#define PROBE(...) KEY(SECTION_PROBE, probe_config, __VA_ARGS__)
+#define PHASE(...) KEY(SECTION_PHASE, phase_config, __VA_ARGS__)
+#define CLASS(...) KEY(SECTION_CLASS, class_config, __VA_ARGS__)
+
+#define MSEC USEC_PER_MSEC
+#define SEC USEC_PER_SEC
+#define DAY USEC_PER_DAY
+
+const struct config_key config_keys[] = {
+    SERVER(command, "Command", CONFIG_COMMAND, .required = true, .needs_restart = true,
+           .text = "The command line of the model server, in the quoting of *ExecStart=*, but without its "
+                   "prefixes and without any meaning of _$_. Each assignment replaces the one before."),
+    SERVER(profile, "Profile", CONFIG_NAME, .needs_restart = true,
+           .text = "The engine whose profile lies under this configuration: defaults for the keys below, "
+                   "phases and probes."),
+    SERVER(url, "URL", CONFIG_URL, .required = true, .needs_restart = true,
+           .text = "Where the server answers. The profile has the engine's usual port on this machine."),
+    SERVER(working_directory, "WorkingDirectory", CONFIG_PATH, .needs_restart = true,
+           .text = "Where the server is started. Not set: where coalmined was."),
+    SERVER(environment, "Environment", CONFIG_ENVIRONMENT, .needs_restart = true,
+           .text = "Variables set for the server in addition to those that coalmined has itself. May be "
+                   "given several times; a later value of the same variable wins."),
+    SERVER(stop_signal, "StopSignal", CONFIG_SIGNAL, .default_text = "SIGTERM",
+           .text = "What all processes of the server get when it is to end."),
+    SERVER(stop_usec, "StopSec", CONFIG_TIMESPAN, .max = USEC_INFINITY, .default_text = "60s",
+           .text = "How long the server may take to end before it is killed. Keep the unit's "
+                   "*TimeoutStopSec=* larger."),
+    SERVER(model, "Model", CONFIG_STRING,
+           .text = "The model that canaries ask for, and which the server must list. Not set: the first "
+                   "that the server lists."),
+    SERVER(models_path, "ModelsPath", CONFIG_URL_PATH, .default_text = "/v1/models",
+           .text = "Where the server lists its models."),
+    SERVER(api_key_file, "APIKeyFile", CONFIG_PATH,
+           .text = "A file with the key that canaries send as _Authorization: Bearer_; for a systemd "
+                   "credential, its path below _/run/credentials_."),
+    SERVER(ca_file, "CAFile", CONFIG_PATH,
+           .text = "Certificates in PEM to trust with https, instead of the system's."),
+
+    START(suite, "Suite", CONFIG_NAMES, .default_text = "greedy sampled",
+          .text = "The canaries that must all pass, one after the other, before READY. The profile's "
+                  "suite is dropped by the first assignment in the instance's own files; further "
+                  "assignments add to it."),
+    START(stall_usec, "StallSec", CONFIG_TIMESPAN, .min = SEC, .max = USEC_INFINITY,
+          .default_text = "10min",
+          .text = "A start without any sign of progress for so long has failed. Output, input and output "
+                  "of the server's processes and compilers at work are progress."),
+    START(load_timeout_usec, "LoadTimeoutSec", CONFIG_TIMESPAN, .min = SEC, .max = USEC_INFINITY,
+          .default_text = "infinity",
+          .text = "A start that takes longer has failed, progress or not."),
+    START(preflight, "Preflight", CONFIG_BOOL, .default_text = "yes",
+          .text = "Whether the probes are run before each start of the server."),
+    START(verify_listener, "VerifyListener", CONFIG_BOOL, .default_text = "yes",
+          .text = "Whether the socket that listens on the port must belong to one of the server's own "
+                  "processes. Turn it off where another process listens for the server, such as a "
+                  "container engine's proxy."),
+    START(verify_listener, "VerifyListener", CONFIG_BOOL, .default_text = "yes",
+          .text = "Whether the port must be owned by one of the server's processes; otherwise a stranger "
+                  "that has the port could answer for the server. _no_ for a server in a network "
+                  "namespace of its own, such as a container that publishes the port."),
+    START(probe_usec, "ProbeSec", CONFIG_TIMESPAN, .min = 10 * MSEC, .max = SEC, .default_text = "100ms",
+          .text = "The first pause between two looks at a server whose port is open but which does not "
+                  "generate yet. Each pause is longer than the one before."),
+    START(probe_max_usec, "ProbeMaxSec", CONFIG_TIMESPAN, .min = 10 * MSEC, .max = SEC,
+          .default_text = "250ms",
+          .text = "The longest of these pauses. With more than 250ms, READY may come later than 300 ms "
+                  "after the server was first able to answer."),
+
+    LIVE(canary, "Canary", CONFIG_NAME,
+         .text = "The canary that is sent while the server is serving. Not set: the first of the suite."),
+    LIVE(interval_usec, "IntervalSec", CONFIG_TIMESPAN, .min = SEC, .max = DAY, .default_text = "30s",
+         .text = "The time from one canary's answer to the next canary."),
+    LIVE(timeout_usec, "TimeoutSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = DAY,
+         .default_text = "20s",
+         .text = "How long a canary may take. A canary's own *TimeoutSec=* goes before."),
+    LIVE(fall, "Fall", CONFIG_UINT, .min = 1, .max = 100, .default_text = "3",
+         .text = "So many failed canaries in a row are a failure of the server."),
+    LIVE(rise, "Rise", CONFIG_UINT, .min = 1, .max = 100, .default_text = "2",
+         .text = "So many passed canaries in a row end a degraded state."),
+
+    RESTART(mode, "Mode", CONFIG_CHOICE, .choices = restart_modes, .default_text = "in-place",
+            .text = "_in-place_: coalmined starts the server again itself. _exit_: coalmined exits with "
+                    "code 75 and leaves it to the unit's *Restart=*."),
+    RESTART(backoff_usec, "BackoffSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = DAY,
+            .default_text = "5s",
+            .text = "The pause before the first restart; it doubles with each further one. The actual "
+                    "pause lies between half of it and the whole."),
+    RESTART(backoff_max_usec, "BackoffMaxSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = DAY,
+            .default_text = "5min", .text = "The longest pause."),
+    RESTART(budget, "Budget", CONFIG_UINT, .max = POLICY_MAX_BUDGET, .default_text = "5",
+            .text = "So many restarts are granted within *BudgetSec=*. 0: none at all."),
+    RESTART(budget_usec, "BudgetSec", CONFIG_TIMESPAN, .min = SEC, .max = USEC_INFINITY,
+            .default_text = "1h", .text = "The time over which restarts are counted."),
+    RESTART(stable_usec, "StableSec", CONFIG_TIMESPAN, .min = SEC, .max = USEC_INFINITY,
+            .default_text = "10min",
+            .text = "A server that has been READY for so long is stable: the pause begins at "
+                    "*BackoffSec=* again, and earlier failures no longer count as repetitions."),
+
+    REPORT(keep, "Keep", CONFIG_UINT, .min = 1, .max = 10000, .default_text = "50",
+           .text = "So many reports are kept; the oldest go first."),
+    REPORT(max_bytes, "MaxBytes", CONFIG_SIZE, .min = UINT64_C(1) << 20, .max = UINT64_C(1) << 40,
+           .default_text = "64M", .text = "All reports together are kept below this size."),
+
+    HTTP(listen, "Listen", CONFIG_LISTEN, .needs_restart = true,
+         .text = "Where the endpoint listens. Not set: there is none. It asks for no password; keep it on "
+                 "the loopback unless the network is trusted."),
+
+    CANARY(kind, "Kind", CONFIG_CHOICE, .choices = canary_kinds, .default_text = "chat",
+           .text = "Which API is asked: _chat_ is /v1/chat/completions, _completions_ is /v1/completions."),
+    CANARY(path, "Path", CONFIG_URL_PATH,
+           .text = "Another path than the API's usual one."),
+    CANARY(prompt, "Prompt", CONFIG_STRING, .default_text = "Count from one to ten in words.",
+           .text = "What the model is told."),
+    CANARY(temperature, "Temperature", CONFIG_REAL, .real_min = 0, .real_max = 5, .default_text = "0",
+           .text = "Above 0, tokens are sampled, by other kernels than the greedy ones."),
+    CANARY(top_p, "TopP", CONFIG_REAL, .real_min = 0, .real_max = 1,
+           .text = "Nucleus sampling. Not set: not sent."),
+    CANARY(max_tokens, "MaxTokens", CONFIG_UINT, .min = 1, .max = 1000000, .default_text = "16",
+           .text = "The most tokens that the answer may have."),
+    CANARY(min_tokens, "MinTokens", CONFIG_UINT, .min = 1, .max = 1000000, .default_text = "1",
+           .text = "The canary passes with so many generated tokens."),
+    CANARY(first_timeout_usec, "FirstTimeoutSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = DAY,
+           .default_text = "10min",
+           .text = "How long it may take before READY, when kernels may still have to be compiled."),
+    CANARY(timeout_usec, "TimeoutSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = DAY,
+           .text = "How long it may take after READY. Not set: *TimeoutSec=* in [Live]."),
+
+    PROBE(command, "Command", CONFIG_COMMAND, .required = true,
+          .text = "The command, written like that of the server. It runs with the server's environment "
+                  "and working directory. Exit code 0 is a pass, whatever it prints."),
+    PROBE(timeout_usec, "TimeoutSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = USEC_PER_HOUR,
+          .default_text = "30s",
+          .text = "How long it may take before it is ended."),
+
+    PHASE(text, "Text", CONFIG_STRING, .required = true,
+          .text = "What the status says while the phase lasts: _loading weights_."),
+    PHASE(patterns, "Pattern", CONFIG_PATTERNS, .required = true,
+          .text = "A line that matches begins the phase. The line is taken without time stamps, levels and "
+                  "colours. May be given several times: any of them."),
+
+    CLASS(retry, "Retry", CONFIG_WORD, .choices = retries,
+          .text = "May a restart mend such a failure before READY? _slow_ pauses from a minute upwards, "
+                  "_after-cleanup_ restarts once after the class's own cleanup."),
+    CLASS(retry_serving, "RetryServing", CONFIG_WORD, .choices = retries,
+          .text = "The same after READY."),
+    CLASS(repeat, "Repeat", CONFIG_LIMIT,
+          .text = "How many times in a row the same cause may come back before READY and still be "
+                  "retried: a number, or _infinity_."),
+};
+
+const size_t n_config_keys = ARRAY_SIZE(config_keys);
