@@ -13,12 +13,12 @@
 #define VERDICTS(X)                                                                     \
     X(VERDICT_NONE, "none", "no canary has been answered")                              \
     X(VERDICT_GENERATED, "generated", "tokens were generated")                          \
-    X(VERDICT_REFUSED, "refused", "connection refused")                                 \
+    X(VERDICT_REFUSED, "refused", "no connection to the server")                        \
     X(VERDICT_RESET, "reset", "connection broken before the answer was whole")          \
     X(VERDICT_TIMEOUT, "timeout", "no whole answer in time")                            \
     X(VERDICT_HTTP_4XX, "http-4xx", "the request was rejected")                         \
     X(VERDICT_HTTP_5XX, "http-5xx", "the server reported an error of its own")          \
-    X(VERDICT_NOT_READY, "not-ready", "the server says that it is still loading")       \
+    X(VERDICT_NOT_READY, "not-ready", "the server says that it cannot answer yet")      \
     X(VERDICT_AUTH_REQUIRED, "auth-required", "the server wants an API key")            \
     X(VERDICT_WRONG_MODEL, "wrong-model", "another model than the configured one")      \
     X(VERDICT_NO_TOKENS, "no-tokens", "a well-formed answer without a generated token") \
@@ -60,9 +60,10 @@ struct canary_request {
 /* The judgement of one answer. */
 struct judgement {
     enum verdict verdict;
-    uint64_t tokens;
+    uint64_t tokens;   /* as the server counts; where it does not, 1 stands for "some" */
     usec_t total_usec;
-    char *detail; /* one line for people, owned; NULL when the verdict says it all */
+    char *detail;      /* one line for people, at most 200 bytes, with the server's own message (secrets in
+                        * it are not redacted yet); owned; NULL when the verdict says it all */
 };
 
 void canary_request_release(struct canary_request *r);
@@ -70,12 +71,14 @@ void judgement_release(struct judgement *j);
 
 /* `model` as the server names it, NULL to leave it out. -ENOMEM only. */
 must_check int canary_build(const struct canary_config *c, const char *model, struct canary_request *ret);
-/* -ENOMEM only. */
+/* Any answer gives a verdict. HTTP 408, 425, 429 and 503 say "not now" and are not-ready; another name of
+ * the model in a good answer is mentioned in `detail`, since aliases are honest. -ENOMEM only. */
 must_check int canary_judge(const struct canary_config *c, const char *model,
                             const struct http_answer *answer, struct judgement *ret);
-/* From the answer of ModelsPath: *ret is the model to ask for: `wanted` when the list has it, else
- * the first of the list when `wanted` is NULL; owned. verdict in *ret_verdict: GENERATED stands for "a
- * usable list", WRONG_MODEL when `wanted` is not in it, otherwise why there is none. -ENOMEM only. */
+/* From the answer of ModelsPath: the model to ask for, which is `wanted` when the list has it, or the first
+ * of the list when `wanted` is NULL. Verdicts: GENERATED when it is found, and then only *ret is set, owned;
+ * WRONG_MODEL when `wanted` is not in the list; NOT_READY while the list is empty; otherwise why there is
+ * none. A server that has no list (http-4xx) is believed to have what is wanted. -ENOMEM only. */
 must_check int canary_pick_model(const char *wanted, const struct http_answer *answer, char **ret,
                                  enum verdict *ret_verdict);
 
