@@ -34,7 +34,7 @@ PURE_HEADERS = set("""
 # System headers that a layer is confined to; other layers may include any.
 SYSTEM_HEADERS = {
     "base": PURE_HEADERS | {"time.h", "unistd.h"},
-    "core": PURE_HEADERS | {"jansson.h", "hs.h", "hs/hs.h", "pcre2.h"},
+    "core": PURE_HEADERS | {"arpa/inet.h", "jansson.h", "hs.h", "hs/hs.h", "pcre2.h"},
 }
 
 CLOCK_FILE = "port/loop.c"

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
@@ -39,12 +40,16 @@ static inline int close_fd(int fd)
     return -1;
 }
 
+/* p points at a pointer of any type; copying it keeps within what aliasing allows. */
 static inline void freep(void *p)
 {
-    free(*(void **) p);
+    void *value;
+
+    memcpy(&value, p, sizeof(value));
+    free(value);
 }
 
-static inline void close_fdp(int *fd)
+static inline void close_fdp(const int *fd)
 {
     close_fd(*fd);
 }
