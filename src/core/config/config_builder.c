@@ -88,9 +88,9 @@ int config_builder_add_profile(struct config_builder *b, const char *file, const
     return add_text(b, LAYER_PROFILE, file, text, n);
 }
 
-int config_builder_add_problem(struct config_builder *b, const char *file, unsigned line, const char *what)
+struct problems *config_builder_problems(struct config_builder *b)
 {
-    return problems_add(&b->problems, file, line, "%s", what);
+    return &b->problems;
 }
 
 /* Header and assignment; nothing but a problem when the header is none. */

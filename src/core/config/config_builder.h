@@ -42,10 +42,9 @@ must_check int config_builder_add_value(struct config_builder *b, const char *se
                                         const char *value);
 /* What stands behind `--`: Server.Command, word by word, nothing in it interpreted. */
 must_check int config_builder_add_command(struct config_builder *b, char *const *argv);
-/* Something that the caller could not do, such as reading a file; `line` 0: none. What is missing is not
- * told after it, since it may stand in what was not read. */
-must_check int config_builder_add_problem(struct config_builder *b, const char *file, unsigned line,
-                                          const char *what);
+/* For what the caller could not do, such as reading a file. What is missing is not told after it, since it
+ * may stand in what was not read. Borrowed. */
+struct problems *config_builder_problems(struct config_builder *b);
 
 /* The assignment that Server.Profile owes its value to by now; NULL: none, or one that is no usable name
  * (no slash, no dot in front). Borrowed until the next call. */

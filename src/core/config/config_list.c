@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "core/config/config_builder.h"
-#include "core/config/config_pattern.h"
 #include "core/config/config_value.h"
+#include "core/diagnosis/pattern.h"
 
 static int split_and_expand(const struct config_input *in, char ***ret)
 {
@@ -144,7 +144,8 @@ int config_parse_names(const struct config_input *in, char ***field)
 
 int config_parse_pattern(const struct config_input *in, char ***field)
 {
-    int r = config_pattern_check(in->text, in->why);
+    _cleanup_strv_ char **groups = NULL;
+    int r = pattern_check(in->text, &groups, in->why);
 
     if (r < 0)
         return r;

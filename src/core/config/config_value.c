@@ -80,8 +80,12 @@ static int parse_path(const struct config_input *in, char **field)
     return 0;
 }
 
-static int within(const struct config_input *in, int r, uint64_t value, uint64_t *field)
+static int parse_number(const struct config_input *in, int (*parse)(const char *, uint64_t *),
+                        uint64_t *field)
 {
+    uint64_t value;
+    int r = parse(in->text, &value);
+
     if (r < 0)
         return r;
     if (value < in->key->min || value > in->key->max)
@@ -105,8 +109,6 @@ static int parse_real(const struct config_input *in, double *field)
 
 static int parse_value(const struct config_input *in, void *field)
 {
-    uint64_t number = 0;
-
     switch (in->key->type) {
     case CONFIG_STRING:
         return str_replace(field, in->text);
@@ -135,11 +137,11 @@ static int parse_value(const struct config_input *in, void *field)
     case CONFIG_BOOL:
         return parse_bool(in->text, field);
     case CONFIG_TIMESPAN:
-        return within(in, parse_timespan(in->text, &number), number, field);
+        return parse_number(in, parse_timespan, field);
     case CONFIG_SIZE:
-        return within(in, parse_size(in->text, &number), number, field);
+        return parse_number(in, parse_size, field);
     case CONFIG_UINT:
-        return within(in, parse_u64(in->text, &number), number, field);
+        return parse_number(in, parse_u64, field);
     case CONFIG_REAL:
         return parse_real(in, field);
     case CONFIG_SIGNAL:
