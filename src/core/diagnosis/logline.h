@@ -8,7 +8,8 @@
 
 #include "base/timeutil.h"
 
-enum log_source { LOG_SERVER, LOG_KERNEL };
+/* LOG_ANY: of a line, that its source is not known; of a signature, that it does not matter. */
+enum log_source { LOG_SERVER, LOG_KERNEL, LOG_ANY };
 
 struct log_line {
     enum log_source source;

@@ -13,32 +13,36 @@
 
 struct capture {
     const char *name; /* borrowed from the matcher */
-    char *value;      /* sanitized UTF-8 */
+    char *value;      /* valid UTF-8, at most MATCHER_MAX_CAPTURE bytes */
 };
+
+#define MATCHER_MAX_CAPTURE 512
 
 /* What matched: exactly one of `signature` and `phase` is set. Borrowed. */
 struct match {
     const struct signature *signature;
     const struct phase_config *phase;
+    size_t start; /* where in the record it begins */
     const struct capture *captures;
     size_t n_captures;
 };
 
 struct matcher;
 
-/* Compiles. The catalog and the phases must outlive the matcher. *ret_errors gets one line per pattern
- * that does not compile, matches the empty line, or lacks a capture which its hint or fingerprint
- * names; then -EINVAL. `engine` picks the signatures (NULL: those of every engine). */
+/* Compiles. The catalog and the phases must outlive the matcher. *ret_errors gets one line per pattern of
+ * a phase that does not compile or matches the empty line; then -EINVAL. `engine` picks the signatures
+ * (NULL: those of every engine). */
 must_check int matcher_new(const struct catalog *catalog, const char *engine,
                            const struct phase_config *phases, size_t n_phases, struct matcher **ret,
                            char ***ret_errors);
 void matcher_free(struct matcher *m);
 DEFINE_CLEANUP(struct matcher *, matcher_free);
 
-/* Called for each match, in catalog order; borrowed until the call returns. A record that a benign
- * signature matches yields that one only (phases besides). */
+/* Called for each match: benign signatures, then contexts and phases, then the others in catalog order,
+ * which a benign match leaves out. Borrowed until the call returns. */
 typedef void (*match_fn)(const struct match *match, void *userdata);
 
-/* `text` as of struct record. -ENOMEM only; a pattern that runs into its match limit is no match. */
+/* `text` as of struct record. -ENOMEM only; a pattern that runs into its match limit is no match. A
+ * signature of another source is none either; LOG_ANY tries them all. */
 must_check int matcher_scan(struct matcher *m, enum log_source source, const char *text, size_t len,
                             match_fn fn, void *userdata);
