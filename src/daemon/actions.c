@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/actions.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "base/str.h"
+#include "daemon/failure.h"
+#include "daemon/supervisor.h"
+#include "port/notify.h"
+
+static void on_preflight(const struct preflight_result *r, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    if (r->passed) {
+        supervisor_post(s, FSM_PREFLIGHT_PASSED);
+        return;
+    }
+    if (r->output)
+        watcher_text(s->watcher, r->output, r->output_len);
+    s->epoch.status = r->exit_status;
+    if (r->foreign_owner)
+        (void) str_replace(&s->epoch.foreign_owner, r->foreign_owner);
+    supervisor_post(s, FSM_PREFLIGHT_FAILED);
+}
+
+/* A new epoch begins with its preflight, or with its spawn where there is none: forget the last. */
+static void begin_epoch(struct supervisor *s)
+{
+    actions_release_epoch(s);
+    s->epoch = (struct epoch){ .started = loop_now() };
+    watcher_begin(s->watcher);
+    prover_begin(s->prover);
+}
+
+static int make_environment(struct supervisor *s)
+{
+    return child_environment(environ, s->config->server.environment, &s->epoch.environment);
+}
+
+static void start_preflight(struct supervisor *s)
+{
+    int r;
+
+    preflight_free(s->preflight);
+    s->preflight = NULL;
+    begin_epoch(s);
+    r = make_environment(s);
+    if (r == 0)
+        r = preflight_start(s->loop, s->config, s->epoch.environment, on_preflight, s, &s->preflight);
+    if (r < 0) {
+        log_say(s->log, LOG_WARNING, "Cannot run the preflight, starting without: %s", strerror(-r));
+        supervisor_post(s, FSM_PREFLIGHT_PASSED);
+    }
+}
+
+static void on_server_exit(const struct child_exit *e, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    /* What ended the epoch is already known when we are ending it ourselves. */
+    if (s->epoch.ending == ENDING_NONE) {
+        s->epoch.ending = e->code == CLD_EXITED ? ENDING_EXIT : ENDING_SIGNAL;
+        s->epoch.status = e->status;
+        s->epoch.core_dumped = e->code == CLD_DUMPED;
+    }
+    supervisor_post(s, FSM_EXITED);
+}
+
+static void on_empty(void *userdata)
+{
+    supervisor_post(userdata, FSM_EMPTY);
+}
+
+static int spawn_into(struct supervisor *s, int output_fd)
+{
+    struct child_spec spec = {
+        .argv = s->config->server.command,
+        .environment = s->epoch.environment,
+        .working_directory = s->config->server.working_directory,
+        .stdin_fd = -1,
+        .stdout_fd = output_fd,
+        .stderr_fd = output_fd,
+        .cgroup_fd = processes_cgroup_fd(s->epoch.processes),
+    };
+
+    return child_spawn(s->loop, &spec, on_server_exit, s, &s->epoch.child);
+}
+
+static int try_spawn(struct supervisor *s)
+{
+    int output_fd = -1, r = 0;
+
+    if (!s->epoch.environment)
+        r = make_environment(s);
+    if (r == 0)
+        r = processes_new(s->loop, s->cgroups, s->fsm.epoch, on_empty, s, &s->epoch.processes);
+    if (r == 0)
+        r = output_begin(s->output, s->fsm.epoch, &output_fd);
+    if (r == 0)
+        r = spawn_into(s, output_fd);
+    output_started(s->output);
+    return r;
+}
+
+static void spawn(struct supervisor *s)
+{
+    int r;
+
+    if (!s->limits.preflight)
+        begin_epoch(s);
+    s->epoch.started = loop_now();
+    r = try_spawn(s);
+    if (r < 0) {
+        s->epoch.status = -r;
+        supervisor_post(s, FSM_SPAWN_FAILED);
+        return;
+    }
+    progress_begin(s->progress, s->epoch.processes);
+    supervisor_post(s, FSM_SPAWNED);
+}
+
+static void quiet(struct supervisor *s)
+{
+    prover_quiet(s->prover);
+    progress_end(s->progress);
+}
+
+/* The mark goes into the stream before the signal goes out: what stands behind it was said by a server that
+ * we were ending. */
+static void signal_server(struct supervisor *s)
+{
+    int r;
+
+    output_cut(s->output);
+    r = processes_signal(s->epoch.processes, s->config->server.stop_signal);
+    if (r < 0)
+        log_say(s->log, LOG_WARNING, "Cannot signal the server's processes: %s", strerror(-r));
+}
+
+static void kill_server(struct supervisor *s)
+{
+    char text[FORMAT_TIMESPAN_MAX];
+    int r;
+
+    log_say(s->log, LOG_WARNING, "The server has not ended within %s of %s: killing it",
+            format_timespan(text, s->config->server.stop_usec), signal_name(s->config->server.stop_signal));
+    r = processes_kill(s->epoch.processes);
+    if (r < 0)
+        log_say(s->log, LOG_ERR, "Cannot kill the server's processes: %s", strerror(-r));
+}
+
+static void settled(struct supervisor *s)
+{
+    policy_settled(&s->memory);
+    /* systemd counts restarts itself; 254 and later forget them on request, earlier ones ignore it
+     * (sd_notify(3)). */
+    (void) notify_send("RESTART_RESET=1");
+}
+
+void actions_release_epoch(struct supervisor *s)
+{
+    child_free(s->epoch.child);
+    processes_free(s->epoch.processes);
+    strv_free(s->epoch.environment);
+    free(s->epoch.foreign_owner);
+    s->epoch = (struct epoch){};
+}
+
+void actions_run(struct supervisor *s, enum fsm_action_kind action)
+{
+    switch (action) {
+    case FSM_ACTION_PREFLIGHT:
+        start_preflight(s);
+        break;
+    case FSM_ACTION_CANCEL_PREFLIGHT:
+        preflight_free(s->preflight);
+        s->preflight = NULL;
+        break;
+    case FSM_ACTION_SPAWN:
+        spawn(s);
+        break;
+    case FSM_ACTION_PROVE:
+        prover_prove(s->prover, s->epoch.processes);
+        break;
+    case FSM_ACTION_LIVE:
+        watcher_survived(s->watcher);
+        progress_end(s->progress);
+        prover_live(s->prover);
+        break;
+    case FSM_ACTION_CANARY_NOW:
+        prover_now(s->prover);
+        break;
+    case FSM_ACTION_QUIET:
+        quiet(s);
+        break;
+    case FSM_ACTION_SIGNAL:
+        signal_server(s);
+        break;
+    case FSM_ACTION_KILL:
+        kill_server(s);
+        break;
+    case FSM_ACTION_COLLECT:
+        failure_collect(s);
+        break;
+    case FSM_ACTION_SETTLED:
+        settled(s);
+        break;
+    case FSM_ACTION_EXIT:
+        loop_stop(s->loop);
+        break;
+    case N_FSM_ACTIONS:
+        break;
+    }
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* When to look at the port and when to send a canary; what comes back goes to the state machine as its
+ * events. One request at a time; a request that is no longer wanted is closed, never left behind. */
+
+#include "core/config/config.h"
+#include "core/supervision/canary.h"
+#include "core/supervision/fsm.h"
+#include "daemon/processes.h"
+#include "port/http.h"
+#include "port/loop.h"
+
+struct prover;
+typedef void (*prover_event_fn)(enum fsm_event_kind kind, void *userdata);
+
+/* The last canary that was answered or given up. Strings borrowed until the next one ends. */
+struct proof {
+    const char *canary; /* its name; NULL before the first */
+    enum verdict verdict;
+    const char *detail;
+    uint64_t tokens;
+    usec_t total_usec;
+    usec_t ended_realtime;
+};
+
+must_check int prover_new(struct loop *l, const struct config *config, prover_event_fn fn, void *userdata,
+                          struct prover **ret);
+/* A new epoch: nothing is proved, nothing known of the server. */
+void prover_begin(struct prover *p);
+/* Watches for the port of the epoch, then runs the suite. `processes` are those of the epoch, borrowed
+ * until prover_quiet(): a listener that is none of them is a stranger's. */
+void prover_prove(struct prover *p, const struct processes *processes);
+/* Live canaries, the first after the interval. */
+void prover_live(struct prover *p);
+/* A live canary at once; the one under way counts as it. */
+void prover_now(struct prover *p);
+/* Nothing any more: a request under way is closed, a caller of prover_ask() is told VERDICT_NONE. */
+void prover_quiet(struct prover *p);
+/* Runs a live canary at once on somebody's behalf and tells its proof. -EBUSY: one is asked for already;
+ * -EAGAIN: not live. */
+typedef void (*prover_answer_fn)(const struct proof *proof, void *userdata);
+must_check int prover_ask(struct prover *p, prover_answer_fn fn, void *userdata);
+
+struct proof prover_last(const struct prover *p);
+/* The canary under way, or NULL. */
+const char *prover_current(const struct prover *p);
+/* "PID 4242 (nginx)" when the last verdict is foreign-listener, else NULL. */
+const char *prover_foreign_owner(const struct prover *p);
+void prover_free(struct prover *p);
+DEFINE_CLEANUP(struct prover *, prover_free);

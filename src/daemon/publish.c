@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/publish.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/str.h"
+#include "daemon/bus_api.h"
+#include "daemon/supervisor.h"
+#include "port/notify.h"
+#include "port/store.h"
+
+#define STATUS_NAME "status.json"
+/* How far ahead systemd's time-outs are moved, and how often: a supervisor that is stuck is found out in
+ * EXTEND_USEC, and the elapsed seconds in STATUS= stay believable. */
+#define EXTEND_USEC (30 * USEC_PER_SEC)
+#define TICK_USEC (5 * USEC_PER_SEC)
+
+struct publisher {
+    struct supervisor *supervisor;
+    struct bus_api *bus;
+    struct loop_timer *tick;
+    struct loop_timer *watchdog;
+    usec_t watchdog_usec; /* half of what systemd allows; 0: off */
+    int runtime_fd;
+    enum unit_state told;  /* what systemd believes */
+    char *status_text;     /* last STATUS= */
+    char *status_json;     /* last status.json */
+};
+
+static void on_watchdog(void *userdata)
+{
+    struct publisher *p = userdata;
+
+    (void) notify_send("WATCHDOG=1");
+    loop_timer_set(p->watchdog, usec_add(loop_now().monotonic, p->watchdog_usec));
+}
+
+/* While the unit is on its way somewhere systemd counts the time, and people watch it. */
+static bool under_way(const struct status *s)
+{
+    return s->state != UNIT_ACTIVE && s->state != UNIT_INACTIVE && s->state != UNIT_FAILED;
+}
+
+/* The assignment that a change of the unit's state needs (sd_notify(3)). */
+static void append_change(struct strbuf *b, const struct publisher *p, const struct status *s)
+{
+    if (s->state == p->told)
+        return;
+    switch (s->state) {
+    case UNIT_ACTIVE:
+        strbuf_append(b, "READY=1\n");
+        break;
+    case UNIT_RELOADING:
+        strbuf_appendf(b, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", s->now.monotonic);
+        break;
+    case UNIT_DEACTIVATING:
+    case UNIT_INACTIVE:
+    case UNIT_FAILED:
+        if (p->told != UNIT_DEACTIVATING)
+            strbuf_append(b, "STOPPING=1\n");
+        break;
+    case UNIT_ACTIVATING:
+    case N_UNIT_STATES:
+        break;
+    }
+}
+
+static void tell_systemd(struct publisher *p, const struct status *s)
+{
+    _cleanup_strbuf_ struct strbuf b = {};
+    _cleanup_free_ char *text = status_line(s);
+
+    append_change(&b, p, s);
+    if (text && !str_equal(text, p->status_text))
+        strbuf_appendf(&b, "STATUS=%s\n", text);
+    if (under_way(s))
+        strbuf_appendf(&b, "EXTEND_TIMEOUT_USEC=%" PRIu64 "\n", EXTEND_USEC);
+    if (b.len > 0 && !b.failed)
+        (void) notify_send("%s", b.data);
+    p->told = s->state;
+    free(p->status_text);
+    p->status_text = steal_pointer(&text);
+}
+
+static void write_status(struct publisher *p, const struct status *s)
+{
+    _cleanup_free_ char *text = NULL;
+    json_t *json = NULL;
+
+    if (p->runtime_fd < 0 || status_json(s, &json) < 0)
+        return;
+    text = json_dumps(json, JSON_INDENT(2));
+    json_decref(json);
+    if (!text || str_equal(text, p->status_json))
+        return;
+    /* When it cannot be written it is tried again with the next change. */
+    if (store_write(p->runtime_fd, STATUS_NAME, text, strlen(text), false) < 0)
+        return;
+    free(p->status_json);
+    p->status_json = steal_pointer(&text);
+}
+
+void publisher_update(struct publisher *p)
+{
+    struct status s = supervisor_status(p->supervisor);
+
+    tell_systemd(p, &s);
+    write_status(p, &s);
+    bus_api_update(p->bus);
+    loop_timer_set(p->tick, under_way(&s) ? usec_add(s.now.monotonic, TICK_USEC) : USEC_INFINITY);
+}
+
+static void on_tick(void *userdata)
+{
+    publisher_update(userdata);
+}
+
+static int open_runtime(const struct supervisor *s)
+{
+    _cleanup_free_ char *path = str_format("%s/%s", s->paths->runtime, s->identity->instance);
+    int fd;
+
+    if (!path)
+        return -ENOMEM;
+    fd = store_open_dir(path);
+    if (fd < 0)
+        log_say(s->log, LOG_WARNING, "No status file, %s cannot be used: %s", path, strerror(-fd));
+    return fd;
+}
+
+int publisher_new(struct supervisor *s, struct publisher **ret)
+{
+    _cleanup_(publisher_freep) struct publisher *p = calloc(1, sizeof *p);
+    int r;
+
+    if (!p)
+        return -ENOMEM;
+    p->supervisor = s;
+    p->told = UNIT_ACTIVATING;
+    p->watchdog_usec = notify_watchdog_usec() / 2;
+    p->runtime_fd = open_runtime(s);
+    r = loop_timer_new(s->loop, on_tick, p, &p->tick);
+    if (r == 0)
+        r = loop_timer_new(s->loop, on_watchdog, p, &p->watchdog);
+    if (r == 0)
+        r = bus_api_new(s, &p->bus);
+    if (r < 0)
+        return r;
+    if (p->watchdog_usec > 0)
+        loop_timer_set(p->watchdog, 0);
+    *ret = steal_pointer(&p);
+    return 0;
+}
+
+void publisher_free(struct publisher *p)
+{
+    if (!p)
+        return;
+    bus_api_free(p->bus);
+    loop_timer_free(p->tick);
+    loop_timer_free(p->watchdog);
+    (void) close_fd(p->runtime_fd);
+    free(p->status_text);
+    free(p->status_json);
+    free(p);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/supervisor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+
+#include "base/parse.h"
+#include "base/str.h"
+#include "daemon/actions.h"
+#include "daemon/failure.h"
+#include "port/store.h"
+
+/* The queue */
+
+static void post(struct supervisor *s, const struct fsm_event *event)
+{
+    struct queue *q = &s->queue;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->events[i].kind == event->kind && q->events[i].epoch == event->epoch)
+            return;
+    q->events[q->n++] = *event;
+    loop_wake(s->loop);
+}
+
+void supervisor_post(struct supervisor *s, enum fsm_event_kind kind)
+{
+    post(s, &(struct fsm_event){ .kind = kind, .epoch = s->fsm.epoch });
+}
+
+void supervisor_post_decision(struct supervisor *s, const struct fsm_decision *decision)
+{
+    post(s, &(struct fsm_event){ .kind = FSM_DIAGNOSED, .epoch = s->fsm.epoch, .decision = *decision });
+}
+
+/* The state */
+
+static void log_transition(struct supervisor *s, enum phase from)
+{
+    _cleanup_free_ char *message = NULL;
+    char epoch[24];
+    enum phase to = s->fsm.phase;
+    struct log_field fields[] = {
+        { "COALMINE_EPOCH", epoch },
+        { "COALMINE_FROM", phase_name(from) },
+        { "COALMINE_TO", phase_name(to) },
+        { "COALMINE_REASON", s->reason },
+        { "COALMINE_STATE", unit_state_name(fsm_unit_state(&s->fsm)) },
+    };
+
+    (void) snprintf(epoch, sizeof epoch, "%" PRIu64, s->fsm.epoch);
+    message = str_format("%s -> %s: %s", phase_name(from), phase_name(to), str_or_empty(s->reason));
+    log_record(s->log, to == PHASE_DEGRADED ? LOG_WARNING : LOG_INFO,
+               to == PHASE_READY ? LOG_READY : LOG_TRANSITION, fields, ARRAY_SIZE(fields),
+               message ? message : phase_name(to));
+}
+
+/* The one place that sets the state. */
+static void set_state(struct supervisor *s, const struct fsm_step *step, struct instant now)
+{
+    enum phase from = s->fsm.phase;
+    uint64_t epoch = s->fsm.epoch;
+
+    s->fsm = step->next;
+    loop_timer_set(s->timer, fsm_deadline(&s->fsm));
+    if (s->fsm.phase == from && s->fsm.epoch == epoch)
+        return;
+    s->reason = step->reason;
+    s->phase_since = now;
+    if (s->fsm.phase == PHASE_READY && from != PHASE_DEGRADED)
+        s->ready_since = now.realtime;
+    else if (s->fsm.phase != PHASE_READY && s->fsm.phase != PHASE_DEGRADED)
+        s->ready_since = 0;
+    log_transition(s, from);
+}
+
+/* What an epoch remembers of a step in it; a step into a new epoch is noted after its actions have begun
+ * that one. */
+static void note_epoch(struct supervisor *s, usec_t now)
+{
+    if (s->fsm.phase == PHASE_READY)
+        s->epoch.served = true;
+    timeline_enter(&s->epoch.timeline, s->fsm.phase,
+                   s->fsm.phase == PHASE_LOADING ? s->epoch.step : NULL, now);
+}
+
+static void take_step(struct supervisor *s, const struct fsm_event *event)
+{
+    struct instant now = loop_now();
+    struct fsm before = s->fsm;
+    struct fsm_step step = fsm_step(&s->fsm, &s->limits, event, now.monotonic);
+
+    if ((step.next.failed && !before.failed) || (step.next.unkillable && !before.unkillable))
+        failure_begin(s, event->kind, before.phase, step.next.unkillable);
+    set_state(s, &step, now);
+    for (size_t i = 0; i < step.n_actions; i++)
+        actions_run(s, step.actions[i]);
+    note_epoch(s, now.monotonic);
+}
+
+static void on_turn(void *userdata)
+{
+    struct supervisor *s = userdata;
+    struct queue q = s->queue;
+    bool shows = false;
+
+    s->queue.n = 0;
+    for (size_t i = 0; i < q.n; i++) {
+        take_step(s, &q.events[i]);
+        shows = shows || q.events[i].kind != FSM_PROGRESS;
+    }
+    if (shows)
+        publisher_update(s->publisher);
+}
+
+/* Where events come from */
+
+static void on_deadline(void *userdata)
+{
+    supervisor_post(userdata, FSM_TIMER);
+}
+
+static void on_progress(void *userdata)
+{
+    supervisor_post(userdata, FSM_PROGRESS);
+}
+
+static void on_signal(const struct signalfd_siginfo *info, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    log_say(s->log, LOG_INFO, "Got %s from PID %u: stopping", signal_name((int) info->ssi_signo), info->ssi_pid);
+    supervisor_post(s, FSM_STOP);
+}
+
+static void on_proof(enum fsm_event_kind kind, void *userdata)
+{
+    supervisor_post(userdata, kind);
+}
+
+static void on_line(const struct log_line *line, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    watcher_line(s->watcher, line);
+}
+
+static void on_cut(void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    watcher_close(s->watcher);
+}
+
+static void on_step(const struct phase_config *step, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    s->epoch.step = step->text ? step->text : step->name;
+    log_say(s->log, LOG_INFO, "%s", s->epoch.step);
+    if (s->fsm.phase == PHASE_LOADING) {
+        note_epoch(s, loop_now().monotonic);
+        publisher_update(s->publisher);
+    }
+}
+
+static void on_decisive(const struct signature *signature, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    if (s->epoch.alarm != signature)
+        log_say(s->log, LOG_WARNING,
+                "The server's log has a line of a failure that does not pass (%s, %s): looking at once",
+                signature->class->name, signature->id);
+    s->epoch.alarm = signature;
+    supervisor_post(s, FSM_DECISIVE_LINE);
+}
+
+static const struct watcher_events watcher_events = {
+    .progress = on_progress,
+    .step = on_step,
+    .decisive = on_decisive,
+};
+
+static const struct output_events output_events = {
+    .line = on_line,
+    .cut = on_cut,
+};
+
+/* Setting up */
+
+static void open_state(struct supervisor *s)
+{
+    _cleanup_free_ char *state = str_format("%s/%s", s->paths->state, s->identity->instance);
+    _cleanup_free_ char *reports = str_format("%s/%s/reports", s->paths->state, s->identity->instance);
+
+    s->state_fd = state ? store_open_dir(state) : -ENOMEM;
+    s->reports_fd = reports ? store_open_dir(reports) : -ENOMEM;
+    if (s->reports_fd < 0)
+        log_say(s->log, LOG_WARNING, "No reports will be kept, %s cannot be used: %s", str_or_empty(reports),
+                strerror(-s->reports_fd));
+}
+
+static void open_cgroups(struct supervisor *s)
+{
+    const char *why = NULL;
+
+    if (cgroup_root_open(&s->cgroups, &why) == 0)
+        return;
+    log_say(s->log, LOG_NOTICE, "No cgroup of our own (%s): the server runs in a session, its orphans are adopted",
+            str_or_empty(why));
+}
+
+static int open_output(struct supervisor *s)
+{
+    const char *why = NULL;
+    int r = output_new(s->loop, s->identity, &output_events, s, &s->output, &why);
+
+    if (r < 0)
+        return r;
+    r = log_new(s->identity->instance, output_is_journal(s->output), &s->log);
+    if (r == 0 && why)
+        log_say(s->log, LOG_INFO, "The server's output comes through a pipe: %s", why);
+    return r;
+}
+
+static struct fsm_limits limits_of(const struct config *c)
+{
+    return (struct fsm_limits){
+        .preflight = c->start.preflight,
+        .mode = c->restart.mode,
+        .stall_usec = c->start.stall_usec,
+        .load_timeout_usec = c->start.load_timeout_usec,
+        .stop_usec = c->server.stop_usec,
+        .stable_usec = c->restart.stable_usec,
+        .fall = c->live.fall,
+        .rise = c->live.rise,
+    };
+}
+
+static int open_signals(struct supervisor *s)
+{
+    static const int signals[N_STOP_SIGNALS] = { SIGTERM, SIGINT };
+
+    for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
+        int r = loop_signal_new(s->loop, signals[i], on_signal, s, &s->signals[i]);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int open_handles(struct supervisor *s, char ***ret_errors)
+{
+    int r = watcher_new(s->catalog, s->config, &watcher_events, s, &s->watcher, ret_errors);
+
+    if (r == 0)
+        r = open_signals(s);
+    if (r == 0)
+        r = open_output(s);
+    if (r == 0)
+        r = loop_timer_new(s->loop, on_deadline, s, &s->timer);
+    if (r == 0)
+        r = progress_new(s->loop, s->limits.stall_usec, on_progress, s, &s->progress);
+    if (r == 0)
+        r = prover_new(s->loop, s->config, on_proof, s, &s->prover);
+    if (r < 0)
+        return r;
+    open_cgroups(s);
+    open_state(s);
+    return publisher_new(s, &s->publisher);
+}
+
+int supervisor_new(struct loop *l, const struct config *config, const struct catalog *catalog,
+                   const struct identity *identity, const struct paths *paths, struct supervisor **ret,
+                   char ***ret_errors)
+{
+    _cleanup_(supervisor_freep) struct supervisor *s = calloc(1, sizeof *s);
+    int r;
+
+    if (!s)
+        return -ENOMEM;
+    *s = (struct supervisor){
+        .config = config,
+        .catalog = catalog,
+        .identity = identity,
+        .paths = paths,
+        .loop = l,
+        .fsm = fsm_initial(),
+        .limits = limits_of(config),
+        .phase_since = loop_now(),
+        .state_fd = -1,
+        .reports_fd = -1,
+    };
+    r = open_handles(s, ret_errors);
+    if (r < 0)
+        return r;
+    loop_set_turn(l, on_turn, s);
+    *ret = steal_pointer(&s);
+    return 0;
+}
+
+void supervisor_start(struct supervisor *s)
+{
+    supervisor_post(s, FSM_START);
+}
+
+int supervisor_exit_code(const struct supervisor *s)
+{
+    return fsm_final(&s->fsm) ? (int) s->fsm.exit_code : EXIT_INTERNAL;
+}
+
+struct status supervisor_status(const struct supervisor *s)
+{
+    struct instant now = loop_now();
+    bool cooling = s->fsm.phase == PHASE_COOLING;
+    usec_t pause = cooling ? usec_sub(s->fsm.deadline.cool, s->phase_since.monotonic) : 0;
+
+    return (struct status){
+        .instance = s->identity->instance,
+        .unit = s->identity->unit,
+        .invocation = s->identity->invocation,
+        .profile = s->config->server.profile,
+        .url = s->config->server.url,
+        .state = fsm_unit_state(&s->fsm),
+        .phase = s->fsm.phase,
+        .reason = s->reason,
+        .step = s->epoch.step,
+        .epoch = s->fsm.epoch,
+        .attempt = s->fsm.attempt,
+        .server_pid = s->fsm.alive && s->epoch.child ? child_pid(s->epoch.child) : 0,
+        .exit_code = (int) s->fsm.exit_code,
+        .now = now,
+        .phase_since = s->phase_since.realtime,
+        .phase_elapsed = usec_sub(now.monotonic, s->phase_since.monotonic),
+        .started = s->epoch.started.realtime,
+        .start_elapsed = usec_sub(now.monotonic, s->epoch.started.monotonic),
+        .ready_since = s->ready_since,
+        .next_start = cooling ? usec_add(s->phase_since.realtime, pause) : 0,
+        .next_start_in = cooling ? usec_sub(s->fsm.deadline.cool, now.monotonic) : 0,
+        .canary = prover_current(s->prover),
+        .proof = prover_last(s->prover),
+        .restarts = s->memory.n_restarts,
+        .budget = s->config->restart.budget,
+        .failure = &s->last_failure,
+    };
+}
+
+void supervisor_free(struct supervisor *s)
+{
+    if (!s)
+        return;
+    preflight_free(s->preflight);
+    actions_release_epoch(s);
+    publisher_free(s->publisher);
+    prover_free(s->prover);
+    progress_free(s->progress);
+    loop_timer_free(s->timer);
+    output_free(s->output);
+    watcher_free(s->watcher);
+    cgroup_root_free(s->cgroups);
+    policy_memory_release(&s->memory);
+    last_failure_release(&s->last_failure);
+    (void) close_fd(s->state_fd);
+    (void) close_fd(s->reports_fd);
+    for (size_t i = 0; i < N_STOP_SIGNALS; i++)
+        loop_signal_free(s->signals[i]);
+    log_free(s->log);
+    free(s);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* One instance: the state machine's state, the epoch at hand, and the handles on the world. The struct is
+ * open to the rooms of daemon/ that act for it (actions, failure, publish); everybody else uses the
+ * functions. */
+
+#include <stdbool.h>
+
+#include "core/config/config.h"
+#include "core/diagnosis/catalog.h"
+#include "core/supervision/fsm.h"
+#include "core/supervision/policy.h"
+#include "daemon/identity.h"
+#include "daemon/log.h"
+#include "daemon/output.h"
+#include "daemon/preflight.h"
+#include "daemon/processes.h"
+#include "daemon/progress.h"
+#include "daemon/prover.h"
+#include "daemon/publish.h"
+#include "daemon/status.h"
+#include "daemon/timeline.h"
+#include "daemon/watcher.h"
+#include "port/child.h"
+#include "port/loop.h"
+#include "port/paths.h"
+
+/* Events between two turns of the loop. An event that is already waiting is not queued again, so that there
+ * are never more than one of each kind for each of two epochs. */
+#define QUEUE_MAX (2 * N_FSM_EVENTS)
+
+/* SIGTERM and SIGINT ask to stop. */
+#define N_STOP_SIGNALS 2
+
+struct queue {
+    struct fsm_event events[QUEUE_MAX];
+    size_t n;
+};
+
+/* One life of the server, as observed. */
+struct epoch {
+    struct processes *processes;
+    struct child *child;
+    char **environment; /* the server's */
+    struct instant started;
+    struct timeline timeline;
+    const char *step;   /* of loading, in the profile's words */
+    bool served;        /* has been READY */
+    const struct signature *alarm; /* the last decisive one that was told */
+    /* how it ended; filled in as it becomes known */
+    enum ending ending;
+    int status;         /* as struct circumstances has it */
+    bool core_dumped;
+    enum phase failed_in;
+    uint64_t oom_kills;
+    char *foreign_owner;
+};
+
+struct supervisor {
+    const struct config *config;
+    const struct catalog *catalog;
+    const struct identity *identity;
+    const struct paths *paths;
+    struct loop *loop;
+    struct log *log;
+
+    struct fsm fsm;
+    struct fsm_limits limits;
+    struct queue queue;
+    struct loop_signal *signals[N_STOP_SIGNALS];
+    struct loop_timer *timer; /* for fsm_deadline() */
+    const char *reason;       /* of the last change of phase */
+    struct instant phase_since;
+    usec_t ready_since;       /* realtime; 0 when not ready */
+
+    struct cgroup_root *cgroups; /* NULL: a session and a subreaper instead */
+    struct output *output;
+    struct watcher *watcher;
+    struct progress *progress;
+    struct prover *prover;
+    struct preflight *preflight;
+    struct publisher *publisher;
+    struct epoch epoch;
+
+    struct policy_memory memory;
+    struct last_failure last_failure;
+    int state_fd;   /* /var/lib/coalmine/NAME; -1 when it cannot be had */
+    int reports_fd; /* and reports/ in it */
+};
+
+/* Everything is borrowed for the supervisor's life. *ret_errors: lines for people, with -EINVAL, when
+ * the catalog or a profile's patterns are not usable. */
+must_check int supervisor_new(struct loop *l, const struct config *config, const struct catalog *catalog,
+                              const struct identity *identity, const struct paths *paths,
+                              struct supervisor **ret, char ***ret_errors);
+/* Begins; the loop then runs until the state machine asks to exit. */
+void supervisor_start(struct supervisor *s);
+/* The exit code once the loop has ended. */
+int supervisor_exit_code(const struct supervisor *s);
+void supervisor_free(struct supervisor *s);
+DEFINE_CLEANUP(struct supervisor *, supervisor_free);
+
+/* Queues an event of the epoch at hand (or a request) for the next turn. */
+void supervisor_post(struct supervisor *s, enum fsm_event_kind kind);
+void supervisor_post_decision(struct supervisor *s, const struct fsm_decision *decision);
+/* A snapshot; borrows from the supervisor until the next turn. */
+struct status supervisor_status(const struct supervisor *s);

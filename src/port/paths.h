@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Where an instance's files are, for both programs. The system's instances (run by root):
+ * /run/coalmine/NAME and /var/lib/coalmine/NAME. A user's: $XDG_RUNTIME_DIR/coalmine/NAME and
+ * $XDG_STATE_HOME/coalmine/NAME (~/.local/state by default). COALMINE_RUNTIME_DIR and
+ * COALMINE_STATE_DIR name other base directories. */
+
+#include "base/macro.h"
+
+struct paths {
+    char *runtime; /* the base directory, without the instance */
+    char *state;
+};
+
+must_check int paths_find(struct paths *ret);
+void paths_release(struct paths *p);

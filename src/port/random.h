@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+/* A random number, for jitter; never for secrets. */
+uint64_t random_u64(void);
