@@ -26,6 +26,7 @@ static void questions(void unused **state)
     assert_null(str_after("Serv", "Server."));
     assert_true(str_ends_with("k26.conf", ".conf"));
     assert_true(str_ends_with("k26", ""));
+    assert_true(str_ends_with(".conf", ".conf"));
     assert_false(str_ends_with("conf", ".conf"));
     assert_false(str_ends_with("k26.confx", ".conf"));
 }
@@ -62,6 +63,7 @@ static void buffer_grows(void unused **state)
     strbuf_append_n(&b, "abc", 2);
     strbuf_append_n(&b, NULL, 0);
     strbuf_append(&b, "");
+    strbuf_appendf(&b, "%s", "");
     strbuf_append(&b, "xyz");
     assert_string_equal(b.data, "abxyz");
 }
@@ -336,6 +338,7 @@ static void distances(void unused **state)
         {"", "", 0},
         {"", "abc", 3},
         {"StallSec", "stallsec", 0},
+        {"AMZ@[", "amz`{", 2},
         {"StallSec", "StalSec", 1},
         {"StallSec", "StallsSec", 1},
         {"StallSec", "StallSex", 1},
