@@ -126,7 +126,9 @@ BENCHES := $(bench_sources:tests/bench/%.c=$(BUILD)/bench/%)
 man_sources := $(wildcard docs/man/*.scd)
 MANPAGES := $(man_sources:docs/man/%.scd=$(BUILD)/man/%)
 
-all_c := $(SOURCES) $(unit_sources) $(fuzz_sources) $(fuzz_helpers) $(bench_sources)
+tool_sources := $(wildcard tools/*.c)
+
+all_c := $(SOURCES) $(unit_sources) $(fuzz_sources) $(fuzz_helpers) $(bench_sources) $(tool_sources)
 
 # The three sets of objects: for use, under ASan and UBSan, for libFuzzer.
 OBJ := $(BUILD)/obj
@@ -211,6 +213,9 @@ $(BUILD)/coalmined: $(OBJ)/src/coalmined.o $(daemon_links:%=$(OBJ)/lib%.a)
 $(BUILD)/coalminectl: $(OBJ)/src/coalminectl.o $(ctl_links:%=$(OBJ)/lib%.a)
 	$(link_program)
 
+$(BUILD)/gen-reference: $(OBJ)/tools/gen_reference.o $(core_links:%=$(OBJ)/lib%.a)
+	$(link_program)
+
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(daemon_links:%=$(OBJ)/lib%.a)
 	@mkdir -p $(@D)
 	$(link_program)
@@ -223,6 +228,11 @@ $(FUZZ)/bin/%: $(FUZZ)/tests/fuzz/%.o $(FUZZ)/libfuzz.a $(port_links:%=$(FUZZ)/l
 $(BUILD)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	$(call run,MAN,scdoc < $< > $@)
+
+.PHONY: reference
+reference: $(BUILD)/gen-reference ## write the reference of all configuration keys into its man page
+	@$< < docs/man/coalmine.conf.5.scd > $(BUILD)/coalmine.conf.5.scd
+	@cp $(BUILD)/coalmine.conf.5.scd docs/man/
 
 -include $(foreach v,$(OBJ) $(ASAN) $(FUZZ),$(all_c:%.c=$(v)/%.d))
 

@@ -115,10 +115,6 @@ const struct config_key config_keys[] = {
           .text = "Whether the socket that listens on the port must belong to one of the server's own "
                   "processes. Turn it off where another process listens for the server, such as a "
                   "container engine's proxy."),
-    START(verify_listener, "VerifyListener", CONFIG_BOOL, .default_text = "yes",
-          .text = "Whether the port must be owned by one of the server's processes; otherwise a stranger "
-                  "that has the port could answer for the server. _no_ for a server in a network "
-                  "namespace of its own, such as a container that publishes the port."),
     START(probe_usec, "ProbeSec", CONFIG_TIMESPAN, .min = 10 * MSEC, .max = SEC, .default_text = "100ms",
           .text = "The first pause between two looks at a server whose port is open but which does not "
                   "generate yet. Each pause is longer than the one before."),
@@ -170,7 +166,7 @@ const struct config_key config_keys[] = {
            .text = "Which API is asked: _chat_ is /v1/chat/completions, _completions_ is /v1/completions."),
     CANARY(path, "Path", CONFIG_URL_PATH,
            .text = "Another path than the API's usual one."),
-    CANARY(prompt, "Prompt", CONFIG_STRING, .default_text = "Count from one to ten in words.",
+    CANARY(prompt, "Prompt", CONFIG_STRING, .default_text = "Count from one to twenty in words",
            .text = "What the model is told."),
     CANARY(temperature, "Temperature", CONFIG_REAL, .real_min = 0, .real_max = 5, .default_text = "0",
            .text = "Above 0, tokens are sampled, by other kernels than the greedy ones."),
