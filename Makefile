@@ -123,6 +123,8 @@ FUZZ_NAMES := $(fuzz_sources:tests/fuzz/%.c=%)
 bench_sources := $(wildcard tests/bench/bench_*.c)
 BENCHES := $(bench_sources:tests/bench/%.c=$(BUILD)/bench/%)
 
+tool_sources := $(wildcard tools/*.c)
+
 man_sources := $(wildcard docs/man/*.scd)
 MANPAGES := $(man_sources:docs/man/%.scd=$(BUILD)/man/%)
 
@@ -192,11 +194,12 @@ $(1): $(2) $(BUILD)/sources
 endef
 
 # Unit tests of one prefix: $(1) the variant's directory, $(2) compiler, $(3) flags, $(4) prefix.
+# Grouped: the layers call the allocators in libunit.a even where the test itself does not.
 define unit_rule
 $(patsubst tests/unit/%.c,$(1)/unit/%,$(wildcard tests/unit/$(4)_*.c)): \
 $(1)/unit/%: $(1)/tests/unit/%.o $(1)/libunit.a $($(4)_links:%=$(1)/lib%.a)
 	@mkdir -p $$(@D)
-	$$(call run,LD,$(2) $$(link_flags) $(3) $$(WRAP) -o $$@ $$^ $$(cmocka_libs) $$(library_libs))
+	$$(call run,LD,$(2) $$(link_flags) $(3) $$(WRAP) -o $$@ -Xlinker --start-group $$^ -Xlinker --end-group $$(cmocka_libs) $$(library_libs))
 endef
 
 $(eval $(call variant,$(OBJ),$$(CC),$$(HARDENING)))
@@ -220,6 +223,10 @@ $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(daemon_links:%=$(OBJ)/lib%.a)
 	@mkdir -p $(@D)
 	$(link_program)
 
+$(BUILD)/tools/%: $(OBJ)/tools/%.o $(core_links:%=$(OBJ)/lib%.a)
+	@mkdir -p $(@D)
+	$(link_program)
+
 # Fuzz targets link every layer below the daemon: a parser may live in a port.
 $(FUZZ)/bin/%: $(FUZZ)/tests/fuzz/%.o $(FUZZ)/libfuzz.a $(port_links:%=$(FUZZ)/lib%.a)
 	@mkdir -p $(@D)
@@ -233,6 +240,18 @@ $(BUILD)/man/%: docs/man/%.scd
 reference: $(BUILD)/gen-reference ## write the reference of all configuration keys into its man page
 	@$< < docs/man/coalmine.conf.5.scd > $(BUILD)/coalmine.conf.5.scd
 	@cp $(BUILD)/coalmine.conf.5.scd docs/man/
+
+# The page whose part on keys comes from the key table.
+REFERENCE := docs/man/coalmine.conf.5.scd
+$(BUILD)/reference.scd: $(BUILD)/tools/gen_reference $(REFERENCE)
+	@$< < $(REFERENCE) > $@
+
+.PHONY: reference check-reference
+reference: $(BUILD)/reference.scd ## write the key table into the manual page
+	@cmp -s $< $(REFERENCE) || cp $< $(REFERENCE)
+
+check-reference: $(BUILD)/reference.scd
+	@diff -u $(REFERENCE) $< || { echo '$(REFERENCE) is out of date; run `make reference`' >&2; exit 1; }
 
 -include $(foreach v,$(OBJ) $(ASAN) $(FUZZ),$(all_c:%.c=$(v)/%.d))
 
@@ -254,7 +273,7 @@ run_fuzz = $(PYTHON) tests/run_programs.py --fuzz --timeout $(FUZZ_SECONDS) \
 run_pytest = PYTHONDONTWRITEBYTECODE=1 timeout --kill-after=60 $(INTEGRATION_TIMEOUT) \
 	$(PYTHON) -m pytest -q --tb=short -p no:cacheprovider $(PYTEST_ARGS)
 
-CHECK_STEPS = all lint-layers check-unit check-tools fuzz-short \
+CHECK_STEPS = all lint-layers check-reference check-unit check-tools fuzz-short \
 	$(if $(wildcard tests/integration/test_*.py),check-integration)
 
 .PHONY: check check-unit check-asan check-valgrind check-tools check-integration fuzz-short fuzz soak
