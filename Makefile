@@ -123,8 +123,6 @@ FUZZ_NAMES := $(fuzz_sources:tests/fuzz/%.c=%)
 bench_sources := $(wildcard tests/bench/bench_*.c)
 BENCHES := $(bench_sources:tests/bench/%.c=$(BUILD)/bench/%)
 
-tool_sources := $(wildcard tools/*.c)
-
 man_sources := $(wildcard docs/man/*.scd)
 MANPAGES := $(man_sources:docs/man/%.scd=$(BUILD)/man/%)
 
@@ -223,10 +221,6 @@ $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(daemon_links:%=$(OBJ)/lib%.a)
 	@mkdir -p $(@D)
 	$(link_program)
 
-$(BUILD)/tools/%: $(OBJ)/tools/%.o $(core_links:%=$(OBJ)/lib%.a)
-	@mkdir -p $(@D)
-	$(link_program)
-
 # Fuzz targets link every layer below the daemon: a parser may live in a port.
 $(FUZZ)/bin/%: $(FUZZ)/tests/fuzz/%.o $(FUZZ)/libfuzz.a $(port_links:%=$(FUZZ)/lib%.a)
 	@mkdir -p $(@D)
@@ -236,14 +230,9 @@ $(BUILD)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	$(call run,MAN,scdoc < $< > $@)
 
-.PHONY: reference
-reference: $(BUILD)/gen-reference ## write the reference of all configuration keys into its man page
-	@$< < docs/man/coalmine.conf.5.scd > $(BUILD)/coalmine.conf.5.scd
-	@cp $(BUILD)/coalmine.conf.5.scd docs/man/
-
 # The page whose part on keys comes from the key table.
 REFERENCE := docs/man/coalmine.conf.5.scd
-$(BUILD)/reference.scd: $(BUILD)/tools/gen_reference $(REFERENCE)
+$(BUILD)/reference.scd: $(BUILD)/gen-reference $(REFERENCE)
 	@$< < $(REFERENCE) > $@
 
 .PHONY: reference check-reference
