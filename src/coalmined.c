@@ -112,6 +112,10 @@ static int parse_options(struct options *o, int argc, char **argv)
 /* Says what is wrong, a line each, and hands systemd the first. Returns the exit code. */
 static int refuse(int error, char *const *errors)
 {
+    if (error == -EBUSY) {
+        (void) fputs("coalmined: another coalmined supervises this instance\n", stderr);
+        return EXIT_BAD_CONFIG;
+    }
     if (error != -EINVAL || !errors || !errors[0]) {
         (void) fprintf(stderr, "coalmined: %s\n", strerror(-error));
         return EXIT_INTERNAL;

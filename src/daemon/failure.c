@@ -110,7 +110,7 @@ static int write_report(struct supervisor *s, const struct report_facts *facts, 
     path = str_format("%s/%s/reports/%s", s->paths->state, s->identity->instance, name);
     if (!text || !path)
         return -ENOMEM;
-    r = store_write(s->reports_fd, name, text, strlen(text), true);
+    r = store_write(s->reports_fd, name, text, strlen(text), STORE_DURABLE | STORE_PRIVATE);
     if (r == 0)
         r = store_link(s->reports_fd, LATEST_NAME, name);
     if (r == 0)

@@ -7,10 +7,12 @@
 #include "base/str.h"
 #include "daemon/bus_api.h"
 #include "daemon/supervisor.h"
+#include "port/lock.h"
 #include "port/notify.h"
 #include "port/store.h"
 
 #define STATUS_NAME "status.json"
+#define LOCK_NAME "lock"
 /* How far ahead systemd's time-outs are moved, and how often: a supervisor that is stuck is found out in
  * EXTEND_USEC, and the elapsed seconds in STATUS= stay believable. */
 #define EXTEND_USEC (30 * USEC_PER_SEC)
@@ -23,6 +25,7 @@ struct publisher {
     struct loop_timer *watchdog;
     usec_t watchdog_usec; /* half of what systemd allows; 0: off */
     int runtime_fd;
+    int lock_fd;
     enum unit_state told;  /* what systemd believes */
     char *status_text;     /* last STATUS= */
     char *status_json;     /* last status.json */
@@ -95,7 +98,7 @@ static void write_status(struct publisher *p, const struct status *s)
     if (!text || str_equal(text, p->status_json))
         return;
     /* When it cannot be written it is tried again with the next change. */
-    if (store_write(p->runtime_fd, STATUS_NAME, text, strlen(text), false) < 0)
+    if (store_write(p->runtime_fd, STATUS_NAME, text, strlen(text), 0) < 0)
         return;
     free(p->status_json);
     p->status_json = steal_pointer(&text);
@@ -116,17 +119,21 @@ static void on_tick(void *userdata)
     publisher_update(userdata);
 }
 
-static int open_runtime(const struct supervisor *s)
+/* Without the directory everything but the status file and the lock works. */
+static int open_runtime(struct publisher *p)
 {
+    const struct supervisor *s = p->supervisor;
     _cleanup_free_ char *path = str_format("%s/%s", s->paths->runtime, s->identity->instance);
-    int fd;
 
     if (!path)
         return -ENOMEM;
-    fd = store_open_dir(path);
-    if (fd < 0)
-        log_say(s->log, LOG_WARNING, "No status file, %s cannot be used: %s", path, strerror(-fd));
-    return fd;
+    p->runtime_fd = store_open_dir(path);
+    if (p->runtime_fd < 0) {
+        log_say(s->log, LOG_WARNING, "No status file, %s cannot be used: %s", path, strerror(-p->runtime_fd));
+        return 0;
+    }
+    p->lock_fd = lock_take(p->runtime_fd, LOCK_NAME);
+    return p->lock_fd == -EWOULDBLOCK ? -EBUSY : 0;
 }
 
 int publisher_new(struct supervisor *s, struct publisher **ret)
@@ -139,8 +146,10 @@ int publisher_new(struct supervisor *s, struct publisher **ret)
     p->supervisor = s;
     p->told = UNIT_ACTIVATING;
     p->watchdog_usec = notify_watchdog_usec() / 2;
-    p->runtime_fd = open_runtime(s);
-    r = loop_timer_new(s->loop, on_tick, p, &p->tick);
+    p->runtime_fd = p->lock_fd = -1;
+    r = open_runtime(p);
+    if (r == 0)
+        r = loop_timer_new(s->loop, on_tick, p, &p->tick);
     if (r == 0)
         r = loop_timer_new(s->loop, on_watchdog, p, &p->watchdog);
     if (r == 0)
@@ -161,6 +170,7 @@ void publisher_free(struct publisher *p)
     loop_timer_free(p->tick);
     loop_timer_free(p->watchdog);
     (void) close_fd(p->runtime_fd);
+    (void) close_fd(p->lock_fd);
     free(p->status_text);
     free(p->status_json);
     free(p);

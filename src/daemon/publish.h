@@ -10,7 +10,8 @@
 struct publisher;
 struct supervisor;
 
-/* Surfaces that cannot be had (no bus, no run-time directory) are said once and gone without. */
+/* Surfaces that cannot be had (no bus, no run-time directory) are said once and gone without.
+ * -EBUSY: another coalmined has this instance. */
 must_check int publisher_new(struct supervisor *s, struct publisher **ret);
 /* Something has changed. Cheap when nothing that shows has. */
 void publisher_update(struct publisher *p);

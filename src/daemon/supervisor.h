@@ -90,7 +90,7 @@ struct supervisor {
 };
 
 /* Everything is borrowed for the supervisor's life. *ret_errors: lines for people, with -EINVAL, when
- * the catalog or a profile's patterns are not usable. */
+ * the catalog or a profile's patterns are not usable. -EBUSY: another coalmined has this instance. */
 must_check int supervisor_new(struct loop *l, const struct config *config, const struct catalog *catalog,
                               const struct identity *identity, const struct paths *paths,
                               struct supervisor **ret, char ***ret_errors);

@@ -6,6 +6,9 @@
 
 #include "base/str.h"
 
+#define SYSTEM_RUNTIME COALMINE_RUNSTATEDIR "/coalmine"
+#define SYSTEM_STATE COALMINE_LOCALSTATEDIR "/coalmine"
+
 /* $variable, else $fallback_variable/below, else fallback (NULL: under the home directory is not to be
  * had either). Owned. */
 static char *base_directory(const char *variable, const char *user_variable, const char *home_below,
@@ -26,19 +29,29 @@ static char *base_directory(const char *variable, const char *user_variable, con
     return str_format("/run/user/%u/coalmine", (unsigned) geteuid());
 }
 
-int paths_find(struct paths *ret)
+static int take(struct paths p, struct paths *ret)
 {
-    struct paths p = {
-        .runtime = base_directory("COALMINE_RUNTIME_DIR", "XDG_RUNTIME_DIR", NULL, "/run/coalmine"),
-        .state = base_directory("COALMINE_STATE_DIR", "XDG_STATE_HOME", ".local/state", "/var/lib/coalmine"),
-    };
-
     if (!p.runtime || !p.state) {
         paths_release(&p);
         return -ENOMEM;
     }
     *ret = p;
     return 0;
+}
+
+int paths_find(struct paths *ret)
+{
+    struct paths p = {
+        .runtime = base_directory("COALMINE_RUNTIME_DIR", "XDG_RUNTIME_DIR", NULL, SYSTEM_RUNTIME),
+        .state = base_directory("COALMINE_STATE_DIR", "XDG_STATE_HOME", ".local/state", SYSTEM_STATE),
+    };
+
+    return take(p, ret);
+}
+
+int paths_system(struct paths *ret)
+{
+    return take((struct paths){ .runtime = strdup(SYSTEM_RUNTIME), .state = strdup(SYSTEM_STATE) }, ret);
 }
 
 void paths_release(struct paths *p)

@@ -13,5 +13,8 @@ struct paths {
     char *state;
 };
 
+/* Those of whoever runs this program. -ENOMEM only. */
 must_check int paths_find(struct paths *ret);
+/* The system's, whoever asks. -ENOMEM only. */
+must_check int paths_system(struct paths *ret);
 void paths_release(struct paths *p);

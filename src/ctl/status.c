@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+
+/* coalminectl status and list. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "ctl/instance.h"
+#include "ctl/options.h"
+#include "ctl/term.h"
+#include "ctl/verb.h"
+
+/* coalminectl status: 0 active, 3 anything else, as systemctl(1) and the LSB have it. */
+#define STATUS_NOT_ACTIVE 3
+
+static void row(const char *label, const char *value)
+{
+    if (str_empty(value))
+        return;
+    (void) printf("%14s: ", label);
+    term_print(value);
+    (void) putchar('\n');
+}
+
+static void print_number(const char *label, const struct instance *i, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(i->status, key));
+
+    if (n != 0)
+        (void) printf("%14s: %" JSON_INTEGER_FORMAT "\n", label, n);
+}
+
+static void print_state(const struct instance *i)
+{
+    const char *state = instance_state(i), *phase = instance_get(i, "phase");
+
+    (void) printf("%14s: %s%s%s", "State", term_colour(term_state_colour(state)), state,
+                  term_colour(COLOUR_NONE));
+    if (!str_empty(phase) && !str_equal(state, "dead"))
+        (void) printf(" (%s)", phase);
+    if (!str_empty(instance_get(i, "phase_since")))
+        (void) printf(" since %s", instance_get(i, "phase_since"));
+    (void) putchar('\n');
+}
+
+static void print_proof(const struct instance *i)
+{
+    const json_t *proof = json_object_get(i->status, "proof");
+    const char *canary = instance_get_in(i, "proof", "canary");
+    const char *verdict = instance_get_in(i, "proof", "verdict");
+    char text[FORMAT_TIMESPAN_MAX];
+
+    if (str_empty(canary))
+        return;
+    (void) printf("%14s: %s: %s", "Last canary", canary, verdict);
+    if (str_equal(verdict, "generated"))
+        (void) printf(", %" JSON_INTEGER_FORMAT " tokens in %s",
+                      json_integer_value(json_object_get(proof, "tokens")),
+                      format_timespan(text, (usec_t) json_integer_value(json_object_get(proof, "duration_usec"))));
+    (void) printf(" at %s\n", instance_get_in(i, "proof", "at"));
+    row("", instance_get_in(i, "proof", "detail"));
+}
+
+static void print_failure(const struct instance *i)
+{
+    if (str_empty(instance_get_in(i, "last_failure", "class")))
+        return;
+    (void) printf("%14s: %sepoch %" JSON_INTEGER_FORMAT "%s at %s\n", "Last failure", term_colour(COLOUR_BAD),
+                  json_integer_value(json_object_get(json_object_get(i->status, "last_failure"), "epoch")),
+                  term_colour(COLOUR_NONE), instance_get_in(i, "last_failure", "at"));
+    row("Why", instance_get_in(i, "last_failure", "summary"));
+    row("Decision", instance_get_in(i, "last_failure", "decision"));
+    row("What to do", instance_get_in(i, "last_failure", "hint"));
+    row("Report", instance_get_in(i, "last_failure", "report"));
+}
+
+static void print_instance(const struct instance *i)
+{
+    (void) printf("%s%s%s\n", term_colour(COLOUR_BOLD), i->name, term_colour(COLOUR_NONE));
+    print_state(i);
+    if (!i->status) {
+        row("", "no coalmined has run under this name since the machine came up");
+        return;
+    }
+    if (str_equal(instance_state(i), "dead"))
+        row("", "coalmined has gone without a word: see the journal of its unit");
+    row("Unit", instance_get(i, "unit"));
+    row("Reason", instance_get(i, "reason"));
+    row("Step", instance_get(i, "step"));
+    print_number("Server PID", i, "server_pid");
+    print_number("Epoch", i, "epoch");
+    print_number("Attempt", i, "attempt");
+    row("URL", instance_get(i, "url"));
+    row("Ready since", instance_get(i, "ready_since"));
+    row("Next start", instance_get(i, "next_start"));
+    print_proof(i);
+    print_failure(i);
+}
+
+/* The status file's object, with what only the outside can know. */
+static int print_json(const struct instance *i)
+{
+    json_t *root = i->status ? json_deep_copy(i->status) : json_object();
+    int r;
+
+    if (!root)
+        return CTL_FAILED;
+    (void) json_object_set_new(root, "instance", json_string(i->name));
+    (void) json_object_set_new(root, "running", json_boolean(i->running));
+    (void) json_object_set_new(root, "state", json_string(instance_state(i)));
+    r = json_dumpf(root, stdout, JSON_INDENT(2));
+    json_decref(root);
+    (void) putchar('\n');
+    return r == 0 ? CTL_OK : CTL_FAILED;
+}
+
+static int show(const char *name, bool json)
+{
+    _cleanup_(instance_release) struct instance i = {};
+    int r = instance_read(name, &i);
+
+    if (r < 0)
+        return ctl_fail(CTL_USAGE, "%s: %s", name, r == -EINVAL ? "not a name of an instance" : strerror(-r));
+    if (json)
+        (void) print_json(&i);
+    else
+        print_instance(&i);
+    return str_equal(instance_state(&i), "active") ? CTL_OK : STATUS_NOT_ACTIVE;
+}
+
+int ctl_status(int argc, char **argv)
+{
+    bool json = false;
+    const struct ctl_option options[] = { { "json", NULL, &json } };
+    _cleanup_strv_ char **all = NULL;
+    char **names;
+    int words = ctl_parse(argc, argv, options, ARRAY_SIZE(options), 0, argc), worst = CTL_OK;
+
+    if (words < 0)
+        return CTL_USAGE;
+    if (words == 0 && instance_names(&all) < 0)
+        return ctl_fail(CTL_USAGE, "the run-time directory cannot be read");
+    names = words == 0 ? all : argv + optind;
+    if (!names || !names[0])
+        return ctl_fail(STATUS_NOT_ACTIVE, "no instance is known on this machine");
+    for (size_t i = 0; names[i]; i++) {
+        int r = show(names[i], json);
+
+        worst = MAX(worst, r);
+        if (!json && names[i + 1])
+            (void) putchar('\n');
+    }
+    return worst;
+}
+
+static void list_row(const struct instance *i)
+{
+    const char *state = instance_state(i);
+
+    (void) printf("%-24s %s%-13s%s %-10s %s\n", i->name, term_colour(term_state_colour(state)), state,
+                  term_colour(COLOUR_NONE), instance_get(i, "phase"),
+                  str_equal(state, "active") ? instance_get(i, "url")
+                                             : instance_get_in(i, "last_failure", "summary"));
+}
+
+static json_t *list_json(const struct instance *i)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:b}", "instance", i->name, "state", instance_state(i), "phase",
+                     instance_get(i, "phase"), "unit", instance_get(i, "unit"), "running", i->running);
+}
+
+int ctl_list(int argc, char **argv)
+{
+    bool json = false;
+    const struct ctl_option options[] = { { "json", NULL, &json } };
+    _cleanup_strv_ char **names = NULL;
+    json_t *array = json_array();
+
+    if (ctl_parse(argc, argv, options, ARRAY_SIZE(options), 0, 0) < 0 || instance_names(&names) < 0) {
+        json_decref(array);
+        return CTL_USAGE;
+    }
+    if (!json)
+        (void) printf("%-24s %-13s %-10s %s\n", "INSTANCE", "STATE", "PHASE", "URL OR LAST FAILURE");
+    for (size_t i = 0; names && names[i]; i++) {
+        _cleanup_(instance_release) struct instance instance = {};
+
+        if (instance_read(names[i], &instance) < 0)
+            continue;
+        if (json)
+            (void) json_array_append_new(array, list_json(&instance));
+        else
+            list_row(&instance);
+    }
+    if (json) {
+        (void) json_dumpf(array, stdout, JSON_INDENT(2));
+        (void) putchar('\n');
+    }
+    json_decref(array);
+    return CTL_OK;
+}
