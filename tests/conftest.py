@@ -1,4 +1,5 @@
-"""Fixtures for all suites. Machines are booted once a session and release; tests clean up after themselves."""
+# SPDX-License-Identifier: MIT
+"""Fixtures for all suites. Machines are booted once a session; tests clean up after themselves."""
 
 import os
 import re
@@ -6,8 +7,10 @@ import re
 import pytest
 
 from lib import coalmine as build
-from lib import nspawn, trees
+from lib import gguf, nspawn, trees
+from lib.fake import FakeServer
 from lib.machine import Machine
+from lib.story import Toolkit
 from lib.units import Units
 
 WANTED = os.environ.get("COALMINE_TEST_RELEASES", " ".join(trees.RELEASES)).split()
@@ -45,6 +48,7 @@ def stages(tmp_path_factory):
         if release not in made:
             made[release] = build.stage(release, tmp_path_factory.mktemp("stage-" + release))
         return made[release]
+
     return stage
 
 
@@ -63,15 +67,41 @@ def fresh_coalmine(fresh_machine, stages):
     return fresh_machine
 
 
-@pytest.fixture
-def units(request):
-    """Makes units with names of this test's own in the machine it uses, and removes them afterwards."""
-    used = next(request.getfixturevalue(name) for name in ("fresh_machine", "machine")
-                if name in request.fixturenames)
-    stem = re.sub(r"\W+", "-", request.node.originalname.removeprefix("test_")).strip("-_")[:40]
-    made = Units(used, stem.replace("_", "-"))
+def _units(request, booted):
+    stem = re.sub(r"[\W_]+", "-", request.node.originalname.removeprefix("test_")).strip("-")
+    made = Units(booted, stem[:40])
     yield made
     made.remove()
+
+
+@pytest.fixture
+def units(request, machine):
+    """Makes units with names of this test's own in the shared machine; removes them afterwards."""
+    yield from _units(request, machine)
+
+
+@pytest.fixture
+def fresh_units(request, fresh_machine):
+    """The same for a machine of the test's own."""
+    yield from _units(request, fresh_machine)
+
+
+@pytest.fixture
+def fake(units):
+    """fake(*options) starts the fake model server as a plain service."""
+    return lambda *options, **more: FakeServer(units, options, **more)
+
+
+@pytest.fixture
+def toolkit(units):
+    """The story's toolkit, without cuRAND's headers until toolkit.supply_header() is called."""
+    return Toolkit(units.machine, units.directory())
+
+
+@pytest.fixture(scope="session")
+def model():
+    """The bytes of the tiny model for the real llama-server; lib.gguf can spoil them."""
+    return gguf.tiny_model()
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -89,12 +119,13 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
     booted = _machine_of(item)
-    if report.when == "call" and report.failed and booted:
-        text = booted.run(["journalctl", "--no-pager", "--output=short-precise", "--lines=200",
-                           f"--after-cursor={item.journal_cursor}"], check=False).stdout
-        report.sections.append((f"journal of {booted.release}", text))
+    if report.when == "call" and report.failed and booted and booted.container:
+        title = f"journal of {booted.release}"
+        report.sections.append((title, booted.journal_tail(item.journal_cursor)))
 
 
 def _machine_of(item):
-    found = [value for value in getattr(item, "funcargs", {}).values() if isinstance(value, Machine)]
+    found = [
+        value for value in getattr(item, "funcargs", {}).values() if isinstance(value, Machine)
+    ]
     return found[0] if found else None

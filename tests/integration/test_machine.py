@@ -1,10 +1,18 @@
+# SPDX-License-Identifier: MIT
 """The machines themselves: without these nothing that the other tests say can be trusted."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 SYSTEMD = {"bookworm": "252", "forky": "262"}
 
 
 def test_boots_with_the_release_s_systemd(machine):
-    assert machine.run("systemctl is-system-running", check=False).stdout.strip() in ("running", "degraded")
+    assert machine.run("systemctl is-system-running", check=False).stdout.strip() in (
+        "running",
+        "degraded",
+    )
     assert machine.run("systemctl --version").stdout.split()[1] == SYSTEMD[machine.release]
     assert machine.read("/proc/1/comm").strip() == "systemd"
 
@@ -55,17 +63,38 @@ def test_user_manager_runs_for_a_lingering_user(machine):
 
 
 def test_nothing_of_the_host_s_runs_inside(machine):
-    running = machine.run("systemctl list-units --type=service --state=running --plain --no-legend").stdout
+    running = machine.run(
+        "systemctl list-units --type=service --state=running --plain --no-legend"
+    ).stdout
     names = {line.split()[0] for line in running.splitlines()}
     expected = {"dbus.service", "systemd-journald.service", "systemd-logind.service"}
     assert {name for name in names if not name.startswith("user@")} == expected
 
 
 def test_a_machine_leaves_nothing_behind(fresh_machine):
-    container = fresh_machine._container
+    container = fresh_machine.container
     assert container.cgroup.exists()
     fresh_machine.shutdown()
     assert container.process.returncode is not None
     assert not container.cgroup.exists()
     with open("/proc/self/mounts") as mounts:
         assert "mountpoint" not in mounts.read()
+
+
+def test_a_machine_ends_with_its_creator(machine):
+    script = (
+        "import sys, time; from lib.machine import Machine; m = Machine(sys.argv[1]); m.boot(); "
+        "print(m.container.process.pid, flush=True); time.sleep(60)"
+    )
+    creator = subprocess.Popen(
+        [sys.executable, "-c", script, machine.release],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+        text=True,
+    )
+    pid = int(creator.stdout.readline())
+    creator.kill()
+    creator.communicate()
+    machine.wait_until(
+        lambda: not Path(f"/proc/{pid}").exists(), timeout=20, what="systemd-nspawn to end"
+    )

@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: MIT
 """A tiny random llama model as a GGUF file that the real llama-server loads and generates with.
 
-The weights are random but reproducible, with one bent: each word is likely to be followed by the next
-of the list, and the control and byte tokens hardly ever come up. So a reply is made of different
-words, differs when sampled, and lasts until max_tokens.
+The weights are random but reproducible, with one bent: each word is likely to be followed by the
+next of the list, and the control and byte tokens hardly ever come up. So a reply is made of
+different words, differs when sampled, and lasts until max_tokens.
 """
 
 import random
@@ -17,8 +18,10 @@ HEADS = 4
 LAYERS = 2
 LIKING = 0.07  # how much a word likes the next one: greedy follows the list, sampling often not
 
-WORDS = ("coal mine canary light lamp shaft air gas song bird deep dark stone seam cart rail rope "
-         "pick bell lift dust draft wind water pump engine steam pit fire safe").split()
+WORDS = (
+    "coal mine canary light lamp shaft air gas song bird deep dark stone seam cart rail rope "
+    "pick bell lift dust draft wind water pump engine steam pit fire safe"
+).split()
 
 TYPE_F32 = 0
 VALUE_U32, VALUE_I32, VALUE_F32, VALUE_STRING, VALUE_ARRAY = 4, 5, 6, 8, 9
@@ -27,7 +30,11 @@ TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_BYTE = 1, 2, 3, 6
 
 def vocabulary():
     """(text, score, type) of every token, in the order of their ids."""
-    tokens = [("<unk>", 0.0, TOKEN_UNKNOWN), ("<s>", 0.0, TOKEN_CONTROL), ("</s>", 0.0, TOKEN_CONTROL)]
+    tokens = [
+        ("<unk>", 0.0, TOKEN_UNKNOWN),
+        ("<s>", 0.0, TOKEN_CONTROL),
+        ("</s>", 0.0, TOKEN_CONTROL),
+    ]
     tokens += [(f"<0x{byte:02X}>", 0.0, TOKEN_BYTE) for byte in range(256)]
     tokens += [("\u2581" + word, -float(rank), TOKEN_NORMAL) for rank, word in enumerate(WORDS, 1)]
     return tokens
@@ -82,7 +89,7 @@ def _metadata(tokens):
 
 
 def _random_rows(rng, columns, rows, gain=1.0):
-    spread = gain / columns ** 0.5
+    spread = gain / columns**0.5
     return array("f", (rng.gauss(0.0, spread) for _ in range(columns * rows)))
 
 
@@ -92,7 +99,7 @@ def _embeddings(rng, tokens):
 
 
 def _output_rows(tokens, embeddings):
-    """A word's row resembles the embedding of the word before it; all else is pushed away by the bias."""
+    """A word's row resembles the embedding of the word before it; the bias pushes away all else."""
     words = [index for index, (_, _, kind) in enumerate(tokens) if kind == TOKEN_NORMAL]
     before = dict(zip(words, words[-1:] + words[:-1]))
     rows = array("f")
@@ -149,7 +156,7 @@ def tiny_model(seed=1):
 
 def cut(model, fraction):
     """The file as an interrupted download leaves it."""
-    return model[:int(len(model) * fraction)]
+    return model[: int(len(model) * fraction)]
 
 
 def with_bad_magic(model):

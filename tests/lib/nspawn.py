@@ -1,7 +1,10 @@
+# SPDX-License-Identifier: MIT
 """Starting systemd-nspawn so that nothing is left of it, and what it takes to do so."""
 
+import functools
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -16,6 +19,7 @@ PREFIX = "coalmine-test"
 _serial = itertools.count(1)
 
 
+@functools.lru_cache(maxsize=None)
 def missing_rights():
     """Why no machine can be booted here, in one line, or None."""
     if os.geteuid() != 0:
@@ -25,8 +29,10 @@ def missing_rights():
             return f"booting a machine takes {tool}"
     if not _cgroup_base():
         return "booting a machine takes a cgroup2 hierarchy"
-    probe = shell.run(["unshare", "--mount", "--pid", "--net", "--fork", "mount", "-t", "tmpfs", "none", "/mnt"],
-                      check=False)
+    probe = shell.run(
+        ["unshare", "--mount", "--pid", "--net", "--fork", "mount", "-t", "tmpfs", "none", "/mnt"],
+        check=False,
+    )
     if probe.returncode != 0:
         return "booting a machine takes the right to unshare and mount: " + probe.stderr.strip()
     return None
@@ -40,19 +46,35 @@ class Container:
         mountpoint = trees.CACHE / "mountpoint"
         mountpoint.mkdir(parents=True, exist_ok=True)
         self.cgroup = _own_cgroup() / f"{PREFIX}-{os.getpid()}-{next(_serial)}"
-        argv = ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount",
-                "sh", str(BOOT_SH), str(root), str(mountpoint), str(self.cgroup), *arguments]
+        argv = [
+            "setpriv",
+            "--pdeathsig",
+            "TERM",
+            "unshare",
+            "--mount",
+            "sh",
+            str(BOOT_SH),
+            str(root),
+            str(mountpoint),
+            str(self.cgroup),
+            *arguments,
+        ]
         environment = {**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         self.process = subprocess.Popen(argv, env=environment, start_new_session=True, **popen)
 
+    def check_alive(self):
+        code = self.process.poll()
+        if code is not None:
+            raise shell.CommandError(f"systemd-nspawn has ended with {code}")
+
     def init_pid(self):
-        """The host's PID of the container's first process, or None while there is none."""
+        """The host's PID of the booted container's systemd, or None while there is none."""
         pid = self.process.pid
         try:
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return next((int(child) for child in children if _is_init(child)), None)
         except OSError:
             return None
-        return int(children[0]) if children else None
 
     def joining_command(self, name):
         """What to put before a command to run it in the container's cgroup NAME, which is made.
@@ -60,7 +82,7 @@ class Container:
         Services inside look at their callers' cgroups and turn away those from outside.
         """
         cgroup = self.cgroup / "payload" / name
-        cgroup.mkdir(parents=True, exist_ok=True)
+        cgroup.mkdir(exist_ok=True)
         return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(cgroup / "cgroup.procs")]
 
     def close(self, patience=20):
@@ -83,8 +105,15 @@ class Container:
 
 def run(root, argv, binds=(), timeout=600):
     """Run ARGV to its end in a container over ROOT, without booting it."""
-    container = Container(root, [*binds, "--console=pipe", "--", *argv], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    container = Container(
+        root,
+        [*binds, "--console=pipe", "--", *argv],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
     try:
         output, _ = container.process.communicate(timeout=timeout)
     finally:
@@ -92,6 +121,15 @@ def run(root, argv, binds=(), timeout=600):
     if container.process.returncode != 0:
         raise shell.CommandError(f"exit {container.process.returncode} of {argv}\n{output}")
     return output
+
+
+def _is_init(pid):
+    """Whether PID is the systemd of a PID namespace, and no helper on the way to it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return bool(
+        re.search(r"^Name:\tsystemd$", status, re.MULTILINE)
+        and re.search(r"^NSpid:.*\t1$", status, re.MULTILINE)
+    )
 
 
 def _cgroup_base():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Running a command to its end and saying well what went wrong."""
 
 import shlex
@@ -28,8 +29,10 @@ def run(argv, check=True, timeout=60, stdin="", **popen):
     try:
         done = subprocess.run(argv, input=data, capture_output=True, timeout=timeout, **popen)
     except subprocess.TimeoutExpired as late:
-        raise CommandError(f"{shlex.join(argv)}: still running after {timeout} s\n"
-                           f"{_text(late.stdout)}{_text(late.stderr)}") from None
+        raise CommandError(
+            f"{shlex.join(argv)}: still running after {timeout} s\n"
+            f"{_text(late.stdout)}{_text(late.stderr)}"
+        ) from None
     result = Result(argv, done.returncode, _text(done.stdout), _text(done.stderr))
     if check and result.returncode != 0:
         raise CommandError(repr(result))
@@ -43,7 +46,7 @@ def _text(data):
 def wait_until(predicate, timeout=30.0, interval=0.05, what=None):
     """Call PREDICATE until it returns something true, and return that.
 
-    After TIMEOUT seconds this is a TimeoutError that names WHAT was waited for and the last value seen.
+    After TIMEOUT seconds: TimeoutError, which names WHAT was waited for and the last value seen.
     """
     deadline = time.monotonic() + timeout
     while True:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Units and coalmine instances that belong to one test."""
 
 import itertools
@@ -25,13 +26,15 @@ class Units:
         return path
 
     def service(self, command, options="", unit_options=""):
-        """A service that runs COMMAND (ExecStart=), with more lines for [Service] and [Unit]; not started.
+        """A service that runs COMMAND (ExecStart=), with more lines for its sections; not started.
 
         Its name is returned. systemd would never start it by itself again: Restart= is not set.
         """
         unit = self.name() + ".service"
         path = f"/run/systemd/system/{unit}"
-        self.machine.write(path, f"[Unit]\n{unit_options}\n[Service]\nExecStart={command}\n{options}\n")
+        self.machine.write(
+            path, f"[Unit]\n{unit_options}\n[Service]\nExecStart={command}\n{options}\n"
+        )
         self._remember(unit, path)
         self.machine.systemctl("daemon-reload")
         return unit
