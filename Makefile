@@ -48,7 +48,7 @@ PATH_DEFINES = -DCOALMINE_VERSION='"$(VERSION)"' \
 BUILD_PACKAGES := gcc libc6-dev pkgconf scdoc libsystemd-dev libev-dev libcurl4-openssl-dev \
 	libjansson-dev libvectorscan-dev libpcre2-dev libmicrohttpd-dev
 TEST_PACKAGES := libcmocka-dev clang llvm libclang-rt-dev python3 python3-pytest systemd-container \
-	mmdebstrap dbus ninja-build
+	mmdebstrap dbus dbus-user-session libpam-systemd procps iproute2 ninja-build
 LINT_PACKAGES := clang-tidy cppcheck shellcheck valgrind
 
 # --- Flags -------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_a_machine_leaves_nothing_behind(fresh_machine):
     fresh_machine.shutdown()
     assert container.process.returncode is not None
     assert not container.cgroup.exists()
-    with open("/proc/self/mounts") as mounts:
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
         assert "mountpoint" not in mounts.read()
 
 

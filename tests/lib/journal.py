@@ -9,7 +9,7 @@ class Journal:
         self._machine = machine
 
     def records(self, unit=None, since=None, **fields):
-        """Its records as dicts, oldest first: of UNIT, after the cursor SINCE, with these FIELDS."""
+        """Its records as dicts, oldest first: of UNIT, after the cursor SINCE, with FIELDS."""
         command = ["journalctl", "--no-pager", "--all", "--output=json"]
         command += [f"--unit={unit}"] if unit else []
         command += [f"--after-cursor={since}"] if since else []
