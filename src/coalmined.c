@@ -152,8 +152,8 @@ static int set_up(struct program *p, char ***ret_errors)
     int r = identity_find(p->options.instance, &p->identity);
 
     if (r == -EINVAL || (r == 0 && !conf_instance_valid(p->identity.instance))) {
-        (void) strv_push(ret_errors, "no usable instance name: give --instance=NAME, without slashes");
-        return -EINVAL;
+        r = strv_push(ret_errors, "no usable instance name: give --instance=NAME, without slashes");
+        return r < 0 ? r : -EINVAL;
     }
     if (r == 0)
         r = load(p, ret_errors);

@@ -23,7 +23,7 @@ static void on_preflight(const struct preflight_result *r, void *userdata)
         watcher_text(s->watcher, r->output, r->output_len);
     s->epoch.status = r->exit_status;
     if (r->foreign_owner)
-        (void) str_replace(&s->epoch.foreign_owner, r->foreign_owner);
+        s->epoch.foreign_owner = strdup(r->foreign_owner);
     supervisor_post(s, FSM_PREFLIGHT_FAILED);
 }
 

@@ -284,19 +284,17 @@ int bus_api_new(struct supervisor *s, struct bus_api **ret)
 void bus_api_update(struct bus_api *b)
 {
     struct status status = supervisor_status(b->supervisor);
-    char *changed[N_PROPERTIES + 1] = {};
-    size_t n = 0;
+    _cleanup_strv_ char **changed = NULL;
 
     for (enum property p = 0; p < N_PROPERTIES; p++) {
         struct value v = property_value(p, &status);
         uint64_t hash = hash_value(&v);
 
-        if (b->seen[p] == hash)
+        if (b->seen[p] == hash || strv_push(&changed, property_names[p]) < 0)
             continue;
         b->seen[p] = hash;
-        changed[n++] = (char *) property_names[p];
     }
-    if (!b->bus || n == 0)
+    if (!b->bus || !changed)
         return;
     (void) sd_bus_emit_properties_changed_strv(bus_get(b->bus), OBJECT_PATH, INTERFACE, changed);
     bus_flush(b->bus);

@@ -193,6 +193,9 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
     r = write_report(s, &facts, &path);
     remember(s, cause, decision, path);
     tell(s, &facts);
+    if (watcher_lost(s->watcher) > 0)
+        log_say(s->log, LOG_WARNING, "%" PRIu64 " lines of the log could not be looked at: out of memory",
+                watcher_lost(s->watcher));
     if (r < 0)
         log_say(s->log, LOG_WARNING, "The report could not be written below %s/%s: %s", s->paths->state,
                 s->identity->instance, strerror(-r));

@@ -12,6 +12,7 @@ struct watcher {
     void *userdata;
     const struct phase_config *step; /* the last one begun */
     enum log_source source;          /* of the line at hand */
+    uint64_t lost;
 };
 
 int watcher_new(const struct catalog *catalog, const struct config *config,
@@ -41,6 +42,7 @@ void watcher_begin(struct watcher *w)
 {
     evidence_reset(w->evidence);
     w->step = NULL;
+    w->lost = 0;
 }
 
 /* Steps only go forward: a server that captures graphs twice, or loads a draft model after the main one,
@@ -54,6 +56,14 @@ static void begin_step(struct watcher *w, const struct phase_config *step)
     w->events->step(step, w->userdata);
 }
 
+/* Out of memory means that a line explains nothing, not that the supervisor ends. */
+static bool survives(struct watcher *w, int r)
+{
+    if (r < 0)
+        w->lost++;
+    return r == 0;
+}
+
 static void on_match(const struct match *m, void *userdata)
 {
     struct watcher *w = userdata;
@@ -62,8 +72,9 @@ static void on_match(const struct match *m, void *userdata)
         begin_step(w, m->phase);
         return;
     }
-    /* Out of memory here means one candidate fewer; the epoch goes on. */
-    if (evidence_match(w->evidence, m) == 0 && m->signature->decisive)
+    if (!survives(w, evidence_match(w->evidence, m)))
+        return;
+    if (m->signature->decisive)
         w->events->decisive(m->signature, w->userdata);
 }
 
@@ -71,14 +82,14 @@ static void on_record(const struct record *record, void *userdata)
 {
     struct watcher *w = userdata;
 
-    if (evidence_line(w->evidence, record, w->source) == 0)
-        (void) matcher_scan(w->matcher, w->source, record->text, record->len, on_match, w);
+    if (survives(w, evidence_line(w->evidence, record, w->source)))
+        survives(w, matcher_scan(w->matcher, w->source, record->text, record->len, on_match, w));
 }
 
 void watcher_line(struct watcher *w, const struct log_line *line)
 {
     w->source = line->source;
-    (void) normalise_line(w->normaliser, line->text, line->len, on_record, w);
+    survives(w, normalise_line(w->normaliser, line->text, line->len, on_record, w));
     if (line->source == LOG_SERVER)
         w->events->progress(w->userdata);
 }
@@ -90,7 +101,7 @@ void watcher_text(struct watcher *w, const char *text, size_t len)
         const char *newline = memchr(text, '\n', len);
         size_t n = newline ? (size_t) (newline - text) : len;
 
-        (void) normalise_line(w->normaliser, text, n, on_record, w);
+        survives(w, normalise_line(w->normaliser, text, n, on_record, w));
         n += newline ? 1 : 0;
         text += n;
         len -= n;
@@ -105,6 +116,11 @@ void watcher_close(struct watcher *w)
 void watcher_survived(struct watcher *w)
 {
     evidence_survived(w->evidence);
+}
+
+uint64_t watcher_lost(const struct watcher *w)
+{
+    return w->lost;
 }
 
 const struct evidence *watcher_evidence(const struct watcher *w)

@@ -30,6 +30,8 @@ void watcher_text(struct watcher *w, const char *text, size_t len);
 void watcher_close(struct watcher *w);
 /* A canary has passed: what was said before was survived. */
 void watcher_survived(struct watcher *w);
+/* Lines of this epoch that could not be looked at for want of memory. */
+uint64_t watcher_lost(const struct watcher *w);
 const struct evidence *watcher_evidence(const struct watcher *w);
 void watcher_free(struct watcher *w);
 DEFINE_CLEANUP(struct watcher *, watcher_free);
