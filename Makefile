@@ -344,8 +344,8 @@ lint-shell:
 
 $(LINT)/%.clang: % $(headers) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call run,CLANG,$(CLANG) $(compile_flags) -Werror -Wno-pragma-once-outside-header \
-		-fsyntax-only -x c $< && touch $@)
+	$(call run,CLANG,$(CLANG) $(compile_flags) -Werror -fsyntax-only -x c \
+		$(if $(filter %.h,$<),-Wno-pragma-once-outside-header -Wno-unused-function) $< && touch $@)
 
 $(LINT)/%.analyzer: % $(headers) $(BUILD)/flags
 	@mkdir -p $(@D)
