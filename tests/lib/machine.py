@@ -55,7 +55,7 @@ class Machine:
 
     def boot(self, timeout=60):
         """Boot it, and return when its start-up jobs are done."""
-        name = [f"--uuid={uuid.uuid4().hex}", f"--machine=canary-{self.release}"]
+        name = [f"--uuid={uuid.uuid4().hex}", f"--hostname=canary-{self.release}"]
         binds = equipment.binds(self.release)
         arguments = ["--console=pipe", *name, *OWN, *binds, *self._arguments, *BOOT]
         root = trees.root_of(self.release)

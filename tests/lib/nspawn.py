@@ -45,20 +45,10 @@ class Container:
         _sweep()
         mountpoint = trees.CACHE / "mountpoint"
         mountpoint.mkdir(parents=True, exist_ok=True)
-        self.cgroup = _own_cgroup() / f"{PREFIX}-{os.getpid()}-{next(_serial)}"
-        argv = [
-            "setpriv",
-            "--pdeathsig",
-            "TERM",
-            "unshare",
-            "--mount",
-            "sh",
-            str(BOOT_SH),
-            str(root),
-            str(mountpoint),
-            str(self.cgroup),
-            *arguments,
-        ]
+        name = f"{PREFIX}-{os.getpid()}-{next(_serial)}"
+        self.cgroup = _own_cgroup() / name
+        argv = ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount", "sh", str(BOOT_SH)]
+        argv += [str(root), str(mountpoint), str(self.cgroup), f"--machine={name}", *arguments]
         environment = {**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         self.process = subprocess.Popen(argv, env=environment, start_new_session=True, **popen)
 
@@ -105,22 +95,16 @@ class Container:
 
 def run(root, argv, binds=(), timeout=600):
     """Run ARGV to its end in a container over ROOT, without booting it."""
-    container = Container(
-        root,
-        [*binds, "--console=pipe", "--", *argv],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+    arguments = [*binds, "--console=pipe", "--", *argv]
+    output = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    container = Container(root, arguments, text=True, errors="replace", **output)
     try:
-        output, _ = container.process.communicate(timeout=timeout)
+        said, _ = container.process.communicate(timeout=timeout)
     finally:
         container.close()
     if container.process.returncode != 0:
-        raise shell.CommandError(f"exit {container.process.returncode} of {argv}\n{output}")
-    return output
+        raise shell.CommandError(f"exit {container.process.returncode} of {argv}\n{said}")
+    return said
 
 
 def _is_init(pid):
