@@ -319,7 +319,7 @@ demo: ## install what is missing, build, tell the story at a terminal
 # Results are kept per file, so that a second run looks only at what has changed.
 LINT := $(BUILD)/lint
 headers := $(wildcard src/*/*.h src/core/*/*.h tests/*/*.h)
-shell_scripts = $(shell grep -lsE '^\#!/bin/(ba)?sh' tools/* tests/*/* .ci/*)
+shell_scripts = $(shell grep -lsE '^\#!/bin/(ba)?sh' tools/* tests/*/* conf/probes/* .ci/*)
 
 # gcc 12 loses track of what a struct owns when the struct is copied, and sees a leak.
 ANALYZER := -fanalyzer -Wno-analyzer-malloc-leak
@@ -367,6 +367,7 @@ conf_files := $(shell test -d conf && find conf -type f -name '*.conf')
 UNITS := $(patsubst units/%,$(BUILD)/units/%,$(wildcard units/*.service units/*.socket units/*.target))
 INSTALLED = $(PROGRAMS:%=%:$(BINDIR):755) \
 	$(foreach f,$(conf_files),$(f):$(DATADIR)$(patsubst conf%,%,$(patsubst %/,%,$(dir $(f)))):644) \
+	$(foreach f,$(wildcard conf/probes/*),$(f):$(DATADIR)/probes:755) \
 	$(call in_dir,$(UNITS),$(UNITDIR)) \
 	$(call in_dir,$(wildcard units/*.catalog),$(CATALOGDIR)) \
 	$(call in_dir,$(wildcard units/*.conf),$(DBUSDIR)) \

@@ -255,9 +255,8 @@ static int add_profile(struct loader *l)
 
 static int new_builder(struct loader *l)
 {
-    const struct specifiers specifiers = {.instance = l->instance, .data_dir = l->paths->data_dir};
     const char *name = may_lack_file(l) ? CONFIG_COMMAND_LINE : l->file;
-    int r = config_builder_new(name, &specifiers, &l->builder);
+    int r = config_builder_new(name, l->instance, l->paths->data_dir, &l->builder);
 
     if (r < 0)
         return r;

@@ -9,6 +9,7 @@
 #include "core/config/config_origin.h"
 #include "core/config/config_section.h"
 #include "core/config/config_value.h"
+#include "core/config/words.h"
 
 /* The canaries of the default suite, as anybody would write them. */
 #define BUILT_IN_NAME "built-in"
@@ -27,27 +28,19 @@ struct config_builder {
     struct problems problems;
 };
 
-static int copy_strings(struct config_builder *b, const char *name, const struct specifiers *sp)
-{
-    int r = str_replace(&b->name, name);
-
-    if (r == 0)
-        r = str_replace(&b->instance, sp->instance);
-    if (r == 0)
-        r = str_replace(&b->data_dir, sp->data_dir);
-    return r;
-}
-
-int config_builder_new(const char *name, const struct specifiers *specifiers, struct config_builder **ret)
+int config_builder_new(const char *name, const char *instance, const char *data_dir,
+                       struct config_builder **ret)
 {
     _cleanup_(config_builder_freep) struct config_builder *b = calloc(1, sizeof(*b));
     int r;
 
     if (!b)
         return -ENOMEM;
-    r = copy_strings(b, name, specifiers);
-    if (r < 0)
-        return r;
+    b->name = strdup(name);
+    b->instance = strdup(instance);
+    b->data_dir = strdup(data_dir);
+    if (!b->name || !b->instance || !b->data_dir)
+        return -ENOMEM;
     r = unitfile_parse(BUILT_IN_NAME, built_in_text, strlen(built_in_text), &b->layers[LAYER_BUILT_IN],
                        &b->problems);
     if (r < 0)
@@ -154,20 +147,46 @@ int config_builder_add_command(struct config_builder *b, char *const *argv)
     return r < 0 ? r : strv_copy(argv, &u->entries[u->n - 1].words);
 }
 
+/* The last assignment to a key of [Server]. */
+static const struct unit_entry *last_of_server(const struct config_builder *b, const char *key)
+{
+    for (size_t layer = ARRAY_SIZE(b->layers); layer-- > 0;) {
+        for (size_t i = b->layers[layer].n; i-- > 0;) {
+            const struct unit_entry *e = &b->layers[layer].entries[i];
+
+            if (str_equal(e->section, "Server") && !e->argument && str_equal(e->key, key))
+                return e;
+        }
+    }
+    return NULL;
+}
+
 /* An unusable name is a problem of its own once the value is parsed; until then it leads nowhere. */
 const struct unit_entry *config_builder_profile(const struct config_builder *b)
 {
-    const struct unit_entry *profile = NULL;
+    const struct unit_entry *profile = last_of_server(b, "Profile");
 
-    for (size_t layer = LAYER_FILES; layer < ARRAY_SIZE(b->layers); layer++) {
-        for (size_t i = 0; i < b->layers[layer].n; i++) {
-            const struct unit_entry *e = &b->layers[layer].entries[i];
-
-            if (str_equal(e->section, "Server") && !e->argument && str_equal(e->key, "Profile"))
-                profile = e;
-        }
-    }
     return profile && config_is_name(profile->value) ? profile : NULL;
+}
+
+/* Probes of a profile are told which program they are to clear the way for. A command that cannot be
+ * read is told when it is parsed; what else needs it does not make it worse. */
+static int find_program(const struct config_builder *b, char **ret)
+{
+    const struct unit_entry *command = last_of_server(b, "Command");
+    _cleanup_strv_ char **words = NULL;
+    const char *why;
+    int r = 0;
+
+    if (command && !command->words)
+        r = words_split(command->value, &words, &why);
+    if (r == -ENOMEM)
+        return r;
+    if (words)
+        *ret = strdup(words[0]);
+    else
+        *ret = strdup(command && command->words ? command->words[0] : "");
+    return *ret ? 0 : -ENOMEM;
 }
 
 static int new_config(struct config **ret)
@@ -193,6 +212,7 @@ static int new_config(struct config **ret)
 /* All layers, and then what only all of them together can tell. */
 static int apply_layers(struct config_builder *b, struct config *c)
 {
+    _cleanup_free_ char *program = NULL;
     struct config_application a = {
         .config = c,
         .problems = &b->problems,
@@ -202,10 +222,13 @@ static int apply_layers(struct config_builder *b, struct config *c)
             .data_dir = b->data_dir,
         },
     };
+    int r = find_program(b, &program);
 
+    if (r < 0)
+        return r;
+    a.specifiers.program = program;
     for (size_t i = 0; i < ARRAY_SIZE(b->layers); i++) {
-        int r = config_apply(&a, (enum config_layer) i, &b->layers[i]);
-
+        r = config_apply(&a, (enum config_layer) i, &b->layers[i]);
         if (r < 0)
             return r;
     }

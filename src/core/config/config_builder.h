@@ -13,7 +13,6 @@
 
 #include "core/config/config.h"
 #include "core/config/unitfile.h"
-#include "core/config/words.h"
 
 /* How places on the command line are called in messages and by config_dump(). */
 #define CONFIG_COMMAND_LINE "command line"
@@ -26,8 +25,8 @@
 struct config_builder;
 
 /* `name` stands for the whole configuration in messages about what is missing: the main file's path or
- * CONFIG_COMMAND_LINE. Name and specifiers are copied. */
-must_check int config_builder_new(const char *name, const struct specifiers *specifiers,
+ * CONFIG_COMMAND_LINE. `instance` and `data_dir` are what %i and %D stand for. All are copied. */
+must_check int config_builder_new(const char *name, const char *instance, const char *data_dir,
                                   struct config_builder **ret);
 void config_builder_free(struct config_builder *b);
 DEFINE_CLEANUP(struct config_builder *, config_builder_free);

@@ -183,11 +183,11 @@ const struct config_key config_keys[] = {
            .text = "How long it may take after READY. Not set: *TimeoutSec=* in [Live]."),
 
     PROBE(command, "Command", CONFIG_COMMAND, .required = true,
-          .text = "The command, written like that of the server. It runs with the server's environment "
-                  "and working directory. Exit code 0 is a pass, whatever it prints."),
+          .text = "The command, written like that of the server, whose environment it gets. Exit code 0 is "
+                  "a pass, whatever it prints."),
     PROBE(timeout_usec, "TimeoutSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = USEC_PER_HOUR,
           .default_text = "30s",
-          .text = "How long it may take before it is ended."),
+          .text = "A probe that takes longer is ended, and has failed."),
 
     PHASE(text, "Text", CONFIG_STRING, .required = true,
           .text = "What the status says while the phase lasts: _loading weights_."),

@@ -20,7 +20,7 @@ void config_explain_specifier(struct strbuf *why, char letter)
     if (letter == '\0')
         strbuf_append(why, "a % at the end (a percent sign is written %%)");
     else
-        strbuf_appendf(why, "the unknown specifier %%%c (known are %%i and %%D; a percent sign is "
+        strbuf_appendf(why, "the unknown specifier %%%c (known are %%i, %%D and %%p; a percent sign is "
                        "written %%%%)", letter);
 }
 

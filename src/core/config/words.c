@@ -238,6 +238,8 @@ static const char *specifier_value(const struct specifiers *sp, char letter)
         return sp->instance;
     case 'D':
         return sp->data_dir;
+    case 'p':
+        return sp->program;
     default:
         return NULL;
     }

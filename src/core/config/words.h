@@ -21,6 +21,7 @@ must_check char *words_join(char *const *v);
 struct specifiers {
     const char *instance; /* %i */
     const char *data_dir; /* %D: profiles, signatures and probes that came with coalmine */
+    const char *program;  /* %p: the first word of the server's command */
 };
 
 /* A copy of s with its specifiers replaced, owned by the caller; %% is one percent sign. -EINVAL: an
