@@ -8,6 +8,11 @@
 /* Enough for a path and a sentence; a file of garbage must not make a page of each of its lines. */
 #define LINE_MAX_BYTES ((size_t) 600)
 
+static size_t kept(const struct problems *p)
+{
+    return MIN(p->n, (size_t) PROBLEMS_MAX);
+}
+
 /* Messages go to terminals and journals: no byte of a hostile file may steer them. */
 static void blank_controls(char *s)
 {
@@ -17,17 +22,43 @@ static void blank_controls(char *s)
     }
 }
 
-static int keep_line(struct problems *p, const struct strbuf *text)
+static char *clean_line(const struct strbuf *text)
 {
-    _cleanup_free_ char *line = NULL;
+    char *line = text->failed ? NULL : utf8_sanitize(text->data, MIN(text->len, LINE_MAX_BYTES));
 
-    if (text->failed)
+    if (line)
+        blank_controls(line);
+    return line;
+}
+
+/* Syntax is told before meaning, but people read a file from its top. */
+static size_t position_for(const struct problems *p, const char *file, unsigned line)
+{
+    size_t i = kept(p);
+
+    while (i > 0 && !str_equal(p->items[i - 1].file, file))
+        i--;
+    if (i == 0)
+        return kept(p);
+    while (i > 0 && str_equal(p->items[i - 1].file, file) && p->items[i - 1].line > line)
+        i--;
+    return i;
+}
+
+static int keep(struct problems *p, const char *file, unsigned line, const struct strbuf *text)
+{
+    struct problem problem = {.file = strdup(file), .line = line, .text = clean_line(text)};
+    size_t i;
+
+    if (!problem.file || !problem.text) {
+        free(problem.file);
+        free(problem.text);
         return -ENOMEM;
-    line = utf8_sanitize(text->data, MIN(text->len, LINE_MAX_BYTES));
-    if (!line)
-        return -ENOMEM;
-    blank_controls(line);
-    return strv_push(&p->lines, line);
+    }
+    i = position_for(p, file, line);
+    memmove(&p->items[i + 1], &p->items[i], (p->n - i) * sizeof(problem));
+    p->items[i] = problem;
+    return 0;
 }
 
 int problems_add(struct problems *p, const char *file, unsigned line, const char *fmt, ...)
@@ -44,7 +75,7 @@ int problems_add(struct problems *p, const char *file, unsigned line, const char
         va_start(args, fmt);
         strbuf_vappendf(&text, fmt, args);
         va_end(args);
-        r = keep_line(p, &text);
+        r = keep(p, file, line, &text);
         if (r < 0)
             return r;
     }
@@ -59,19 +90,28 @@ bool problems_full(const struct problems *p)
 
 int problems_steal(struct problems *p, char ***ret)
 {
+    _cleanup_strv_ char **lines = NULL;
+
+    for (size_t i = 0; i < kept(p); i++) {
+        if (strv_push(&lines, p->items[i].text) < 0)
+            return -ENOMEM;
+    }
     if (p->n > PROBLEMS_MAX) {
         _cleanup_free_ char *rest = str_format("and %zu more", p->n - PROBLEMS_MAX);
 
-        if (!rest || strv_push(&p->lines, rest) < 0)
+        if (!rest || strv_push(&lines, rest) < 0)
             return -ENOMEM;
     }
-    p->n = 0;
-    *ret = steal_pointer(&p->lines);
+    problems_release(p);
+    *ret = steal_pointer(&lines);
     return 0;
 }
 
 void problems_release(struct problems *p)
 {
-    strv_free(p->lines);
+    for (size_t i = 0; i < kept(p); i++) {
+        free(p->items[i].file);
+        free(p->items[i].text);
+    }
     *p = (struct problems){};
 }

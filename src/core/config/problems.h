@@ -13,10 +13,16 @@
 /* More problems than these are only counted. */
 #define PROBLEMS_MAX 64
 
+struct problem {
+    char *file;
+    unsigned line;
+    char *text;
+};
+
 /* Zero-initialise; free with problems_release(). */
 struct problems {
-    char **lines; /* NULL-terminated */
-    size_t n;     /* all that were added, kept or not */
+    struct problem items[PROBLEMS_MAX]; /* files in the order in which they came, lines within each */
+    size_t n;                           /* all that were added, kept or not */
 };
 
 /* Adds one line. `line` 0: the place has no line number. Control characters and what is not UTF-8
@@ -25,8 +31,8 @@ must_check int problems_add(struct problems *p, const char *file, unsigned line,
     printf_like(4, 5);
 /* True when a further problem would only be counted: time to stop looking. */
 bool problems_full(const struct problems *p);
-/* The lines as a string vector owned by the caller, with a last one that counts what was not kept;
- * the list is empty afterwards. -ENOMEM leaves it as it was. */
+/* The lines as a string vector owned by the caller, with a last one that counts what was not kept; the
+ * list is empty afterwards. -ENOMEM leaves it as it was. */
 must_check int problems_steal(struct problems *p, char ***ret);
 void problems_release(struct problems *p);
 #define _cleanup_problems_ _cleanup_(problems_release)

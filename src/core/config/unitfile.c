@@ -189,12 +189,19 @@ static bool is_continued(const char *line, size_t n)
     return backslashes % 2 == 1;
 }
 
-static bool is_comment(const char *line, size_t n)
+static size_t leading_blanks(const char *line, size_t n)
 {
     size_t i = 0;
 
     while (i < n && (line[i] == ' ' || line[i] == '\t'))
         i++;
+    return i;
+}
+
+static bool is_comment(const char *line, size_t n)
+{
+    size_t i = leading_blanks(line, n);
+
     return i < n && (line[i] == '#' || line[i] == ';');
 }
 
@@ -221,6 +228,7 @@ static const char *line_defect(const char *line, size_t n)
 static int feed(struct parser *s, const char *line, size_t n, unsigned number)
 {
     const char *defect = line_defect(line, n);
+    size_t blanks;
     bool more;
 
     if (defect) {
@@ -234,6 +242,9 @@ static int feed(struct parser *s, const char *line, size_t n, unsigned number)
         strbuf_clear(&s->logical);
     }
     more = is_continued(line, n);
+    blanks = leading_blanks(line, n);
+    line += blanks;
+    n -= blanks;
     if (s->logical.len + n > UNITFILE_MAX_LINE) {
         s->overlong = true;
     } else {
