@@ -51,13 +51,13 @@ def test_refusals(fake):
 
 
 def test_closed_while_loading(fake):
-    server = fake("--load-sec", 2)
+    server = fake("--load-sec", 1)
     assert "Connection refused" in server.models().error
     server.wait_open()
 
 
 def test_503_while_loading(fake):
-    server = fake("--load-sec", 3, "--load-503")
+    server = fake("--load-sec", 1.5, "--load-503")
     server.machine.wait_until(lambda: server.models().status == 503, what="503 while loading")
     server.wait_open()
 

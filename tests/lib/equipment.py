@@ -22,8 +22,10 @@ exec {FORKY}/usr/lib64/ld-linux-x86-64.so.2 --argv0 llama-server \\
 
 
 def has_nvcc(release):
-    """Whether RELEASE has an nvcc that can build: its C++ compiler must not be too new for it."""
-    return release == "bookworm" and (CUDA / "bin/nvcc").exists() and bool(shutil.which("g++"))
+    """Whether RELEASE has an nvcc that can build: that of a bookworm host, whose g++ it knows."""
+    if release != "bookworm" or trees.root_of(release) != Path("/"):
+        return False
+    return (CUDA / "bin/nvcc").exists() and bool(shutil.which("g++"))
 
 
 def binds(release):
@@ -32,8 +34,6 @@ def binds(release):
     if release != "forky":
         forky = trees.root_of("forky")
         given += [f"--bind-ro={forky}:{FORKY}", f"--bind-ro={forky}{GGML}:{GGML}"]
-    if has_nvcc(release) and trees.root_of(release) != Path("/"):
-        given += [f"--bind-ro={CUDA.resolve()}:{CUDA}"]
     return given
 
 

@@ -4,7 +4,7 @@
 from lib.equipment import SERVERS_INSIDE
 
 SERVER = f"/usr/bin/python3 {SERVERS_INSIDE}/openai_server.py"
-ANSWER_SEC = 2
+ANSWER_SEC = 1
 
 
 class FakeServer:
