@@ -8,7 +8,6 @@ import pytest
 
 from lib import build, gguf, nspawn, trees
 from lib.fake import FakeServer
-from lib.instance import Instance
 from lib.machine import Machine
 from lib.story import Toolkit
 from lib.units import Units
@@ -90,12 +89,6 @@ def fresh_units(request, fresh_machine):
 def fake(units):
     """fake(*options) starts the fake model server as a plain service."""
     return lambda *options, **more: FakeServer(units, options, **more)
-
-
-@pytest.fixture
-def instance(coalmine, units):
-    """instance(config) makes an Instance of coalmine in the shared machine; it is not started."""
-    return lambda config: Instance(coalmine, units.instance(config))
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 
 import json
 
-from lib.equipment import SERVERS_INSIDE
+from lib.fake import SERVER
 
-SERVER = f"/usr/bin/python3 {SERVERS_INSIDE}/openai_server.py"
 FAILURE_ID = "9d6e4a7cb1f843c5a0e2d8b35f7a9c13"
 READY_ID = "e2b7c1d05fa64b0e8d3f9a6b7c4e1f02"
 EXIT_STOPPED, EXIT_UNMENDABLE, EXIT_BUDGET = 0, 81, 82
