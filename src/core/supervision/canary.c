@@ -128,6 +128,22 @@ static int fill_body(json_t *object, const struct canary_config *c, const char *
     return r;
 }
 
+static int append(const char *bytes, size_t n, void *buffer)
+{
+    strbuf_append_n(buffer, bytes, n);
+    return 0;
+}
+
+/* Not json_dumps(): where memory runs out on an object's key, it leaves the key out and goes on. The buffer
+ * remembers. */
+static char *write_out(const json_t *object)
+{
+    _cleanup_strbuf_ struct strbuf b = {};
+    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS);
+
+    return json_dump_callback(object, append, &b, flags) < 0 ? NULL : strbuf_steal(&b);
+}
+
 int canary_build(const struct canary_config *c, const char *model, struct canary_request *ret)
 {
     json_auto_t *object = json_object();
@@ -136,7 +152,7 @@ int canary_build(const struct canary_config *c, const char *model, struct canary
 
     if (!object || !path || fill_body(object, c, model) < 0)
         return -ENOMEM;
-    body = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
+    body = write_out(object);
     if (!body)
         return -ENOMEM;
     ret->path = steal_pointer(&path);

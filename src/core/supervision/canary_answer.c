@@ -183,12 +183,15 @@ static bool tells_of_error(const json_t *root)
 
 /* From the pieces to the whole */
 
-/* *ret_root is NULL for what is not a JSON object; then *error says why. */
+/* *ret_root is NULL for what is not a JSON object; then *error says why. jansson takes many a failed
+ * allocation for a mistake in the text, and a good server must not be condemned for that: errno knows. */
 static int parse(const struct http_answer *a, json_t **ret_root, json_error_t *error)
 {
-    json_auto_t *root = json_loadb(str_or_empty(a->body), a->body_len, JSON_ALLOW_NUL, error);
+    json_auto_t *root = NULL;
 
-    if (!root && json_error_code(error) == json_error_out_of_memory)
+    errno = 0;
+    root = json_loadb(str_or_empty(a->body), a->body_len, JSON_ALLOW_NUL, error);
+    if (!root && errno == ENOMEM)
         return -ENOMEM;
     *ret_root = json_is_object(root) ? steal_pointer(&root) : NULL;
     return 0;

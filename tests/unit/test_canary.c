@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "chaos.h"
+#include "core/supervision/canary.h"
+
+#define DETAIL_MAX 200
+
+static char greeting[] = "Count \"from\" one\n";
+static const struct canary_config chat = {
+    .kind = CANARY_CHAT, .prompt = greeting, .temperature = 0.6, .top_p = 0.95, .max_tokens = 16, .min_tokens = 1};
+static const struct canary_config five_tokens = {
+    .kind = CANARY_CHAT, .prompt = greeting, .top_p = -1, .max_tokens = 16, .min_tokens = 5};
+
+static struct http_answer answer(long status, const char *body)
+{
+    return (struct http_answer){
+        .outcome = HTTP_COMPLETE, .status = status, .body = body, .body_len = strlen(body), .total_usec = 7};
+}
+
+/* Requests */
+
+static void assert_body(const struct canary_config *c, const char *model, const char *path, const char *body)
+{
+    struct canary_request r = {};
+
+    assert_int_equal(canary_build(c, model, &r), 0);
+    assert_string_equal(r.path, path);
+    assert_string_equal(r.body, body);
+    canary_request_release(&r);
+    assert_null(r.path);
+    assert_null(r.body);
+}
+
+static void test_builds_chat(void **state unused)
+{
+    assert_body(&chat, "org/model", "/v1/chat/completions",
+                "{\"model\":\"org/model\",\"messages\":[{\"role\":\"user\",\"content\":\"Count \\\"from\\\" one\\n\"}],"
+                "\"max_tokens\":16,\"temperature\":0.6,\"top_p\":0.95,\"stream\":false}");
+}
+
+static void test_builds_completions(void **state unused)
+{
+    char path[] = "/generate", prompt[] = "\xc3\xa9\xff";
+    const struct canary_config c = {.kind = CANARY_COMPLETIONS,
+                                    .path = path,
+                                    .prompt = prompt,
+                                    .temperature = NAN,
+                                    .top_p = -1,
+                                    .max_tokens = UINT64_MAX};
+
+    assert_body(&c, NULL, "/generate",
+                "{\"prompt\":\"\xc3\xa9\xef\xbf\xbd\",\"max_tokens\":9223372036854775807,\"stream\":false}");
+}
+
+static void test_usual_path_of_completions(void **state unused)
+{
+    const struct canary_config c = {
+        .kind = CANARY_COMPLETIONS, .temperature = 0, .top_p = INFINITY, .max_tokens = 1};
+
+    assert_body(&c, "m\xff", "/v1/completions",
+                "{\"model\":\"m\xef\xbf\xbd\",\"prompt\":\"\",\"max_tokens\":1,\"temperature\":0.0,\"stream\":false}");
+}
+
+/* Judgements */
+
+struct judge_row {
+    long status;
+    const char *body;
+    enum verdict verdict;
+    uint64_t tokens;
+    const char *detail;
+};
+
+static void judge_rows(const struct canary_config *c, const char *model, const struct judge_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct http_answer a = answer(rows[i].status, rows[i].body);
+        struct judgement j = {};
+
+        assert_int_equal(canary_judge(c, model, &a, &j), 0);
+        if (j.verdict != rows[i].verdict || j.tokens != rows[i].tokens || !str_equal(j.detail, rows[i].detail))
+            fail_msg("%ld %s: %s, %llu tokens, %s", rows[i].status, rows[i].body, verdict_name(j.verdict),
+                     (unsigned long long) j.tokens, j.detail ? j.detail : "(no detail)");
+        assert_int_equal(j.total_usec, 7);
+        judgement_release(&j);
+        assert_null(j.detail);
+    }
+}
+
+#define JUDGE(c, model, ...)                                    \
+    do {                                                        \
+        static const struct judge_row rows[] = {__VA_ARGS__};   \
+        judge_rows((c), (model), rows, ARRAY_SIZE(rows));       \
+    } while (0)
+
+#define GENERATED(tokens, body) {200, body, VERDICT_GENERATED, tokens, NULL}
+#define BAD(why, body) {200, body, VERDICT_BAD_JSON, 0, why}
+#define NOTHING(body) {200, body, VERDICT_NO_TOKENS, 0, NULL}
+
+static void test_tokens(void **state unused)
+{
+    JUDGE(&chat, NULL,
+          GENERATED(16, "{\"choices\":[{\"message\":{\"content\":\"one two\"}}],\"usage\":{\"completion_tokens\":16}}"),
+          /* A reasoning model, before and after its servers agreed on a name. */
+          GENERATED(1, "{\"choices\":[{\"message\":{\"content\":\"\",\"reasoning_content\":\"Hm\"}}]}"),
+          GENERATED(1, "{\"choices\":[{\"message\":{\"content\":null,\"reasoning\":\"Hm\"}}]}"),
+          /* A token may be no text yet. */
+          GENERATED(3, "{\"choices\":[{\"message\":{\"content\":\"\"}}],\"usage\":{\"completion_tokens\":3}}"),
+          GENERATED(3, "{\"choices\":[{}],\"usage\":{\"completion_tokens\":3}}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\" one\"}]}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"\"},{\"text\":\"x\"}]}"),
+          /* Usage that says nothing, or nonsense, leaves it to the text. */
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":null}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":0}}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":-4}}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":\"9\"}}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":[9]}"),
+          GENERATED(9223372036854775807,
+                    "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":9223372036854775807}}"),
+          /* Byte tokens make any character, this one too. */
+          GENERATED(1, "{\"choices\":[{\"text\":\"\\u0000\"}]}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"error\":null}"),
+          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"error\":\"\"}"),
+          {201, "{\"choices\":[{\"text\":\"x\"}]}", VERDICT_GENERATED, 1, NULL});
+    JUDGE(&chat, NULL, NOTHING("{\"choices\":[{\"message\":{\"content\":\"\"}}]}"),
+          NOTHING("{\"choices\":[{\"message\":{\"content\":\"\"}}],\"usage\":{\"completion_tokens\":0}}"),
+          NOTHING("{\"choices\":[{\"message\":{\"content\":null}}],\"usage\":{\"prompt_tokens\":9}}"),
+          NOTHING("{\"choices\":[{\"message\":{\"role\":\"assistant\"}}]}"), NOTHING("{\"choices\":[{}]}"),
+          NOTHING("{\"choices\":[null,7,\"text\",[\"x\"]]}"), NOTHING("{\"choices\":[{\"message\":\"text\"}]}"),
+          NOTHING("{\"choices\":[{\"message\":{\"content\":[1]}}]}"),
+          NOTHING("{\"choices\":[{\"text\":\"x\",\"text\":\"\"}]}"));
+}
+
+static void test_min_tokens(void **state unused)
+{
+    JUDGE(&five_tokens, NULL, GENERATED(5, "{\"choices\":[{}],\"usage\":{\"completion_tokens\":5}}"),
+          {200, "{\"choices\":[{\"text\":\"a long story\"}],\"usage\":{\"completion_tokens\":4}}", VERDICT_NO_TOKENS, 4,
+           "fewer than the 5 tokens that it must be"},
+          /* Where nobody counts, five bytes may be five tokens. */
+          GENERATED(1, "{\"choices\":[{\"text\":\"abcde\"}]}"),
+          {200, "{\"choices\":[{\"text\":\"abcd\"}]}", VERDICT_NO_TOKENS, 1, "fewer than the 5 tokens that it must be"},
+          NOTHING("{\"choices\":[{\"text\":\"\"}]}"));
+}
+
+/* Aliases and snapshots are honest. */
+static void test_other_name_of_the_model(void **state unused)
+{
+    JUDGE(&chat, "kimi", GENERATED(1, "{\"model\":\"kimi\",\"choices\":[{\"text\":\"x\"}]}"),
+          GENERATED(1, "{\"model\":null,\"choices\":[{\"text\":\"x\"}]}"),
+          {200, "{\"model\":\"/srv/models\\nKimi\",\"choices\":[{\"text\":\"x\"}]}", VERDICT_GENERATED, 1,
+           "answered as model /srv/models Kimi"},
+          NOTHING("{\"model\":\"other\",\"choices\":[{\"text\":\"\"}]}"));
+    JUDGE(&chat, NULL, GENERATED(1, "{\"model\":\"kimi\",\"choices\":[{\"text\":\"x\"}]}"));
+}
+
+static void test_bad_json(void **state unused)
+{
+    JUDGE(&chat, NULL, BAD("an empty answer", ""), BAD("not a JSON object", "[]"),
+          BAD("not JSON: string or '}' expected near end of file", "{"),
+          BAD("not JSON: '[' or '{' expected near '<'", "<html>\n<body>It works!</body>"),
+          BAD("not JSON: '[' or '{' expected near 'null'", "null"),
+          BAD("not JSON: end of file expected near '{'", "{} {}"),
+          BAD("not JSON: invalid token near 'NaN'", "{\"choices\":[{\"text\":\"x\",\"logprob\":NaN}]}"),
+          BAD("not JSON: too big integer near '99999999999999999999'",
+              "{\"usage\":{\"completion_tokens\":99999999999999999999}}"),
+          BAD("not JSON: real number overflow near '1e999'", "{\"usage\":{\"completion_tokens\":1e999}}"),
+          BAD("not JSON: invalid Unicode '\\uD800' near '\"\\ud800\"'", "{\"choices\":[{\"text\":\"\\ud800\"}]}"),
+          BAD("no choices in the answer", "{}"), BAD("no choices in the answer", "{\"choices\":[]}"),
+          BAD("no choices in the answer", "{\"choices\":{\"text\":\"x\"}}"),
+          BAD("no choices in the answer", "{\"choices\":null,\"usage\":{\"completion_tokens\":3}}"));
+    JUDGE(&chat, NULL, {0, "{\"choices\":[{\"text\":\"x\"}]}", VERDICT_BAD_JSON, 0, "HTTP 0: {\"choices\":[{\"text\":\"x\"}]}"},
+          {101, "", VERDICT_BAD_JSON, 0, "HTTP 101"}, {600, "", VERDICT_BAD_JSON, 0, "HTTP 600"},
+          {-5, "", VERDICT_BAD_JSON, 0, "HTTP -5"});
+}
+
+/* Invalid UTF-8 and NUL are no JSON; what is said of them is valid, and one line. */
+static void test_hostile_bytes(void **state unused)
+{
+    static const char bytes[] = "{\"a\":\"\xff\"}\0{}";
+    struct http_answer a = answer(200, "");
+    struct judgement j = {};
+
+    a.body = bytes;
+    a.body_len = sizeof(bytes) - 1;
+    assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+    assert_int_equal(j.verdict, VERDICT_BAD_JSON);
+    judgement_release(&j);
+    a.body = "{\"choices\":[{\"text\":\"x\"}]}\0";
+    a.body_len = strlen(a.body) + 1;
+    assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+    assert_int_equal(j.verdict, VERDICT_BAD_JSON);
+    judgement_release(&j);
+    a.status = 500;
+    a.body = "\t a\x1b[31mb\000c\x7f\xc2\x85 d\xff\r\n\xc3";
+    a.body_len = 20;
+    assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+    assert_string_equal(j.detail, "HTTP 500: a [31mb\xef\xbf\xbd" "c d\xef\xbf\xbd \xef\xbf\xbd");
+    judgement_release(&j);
+}
+
+static void test_deep_nesting(void **state unused)
+{
+    _cleanup_strbuf_ struct strbuf body = {};
+    struct http_answer a;
+    struct judgement j = {};
+
+    strbuf_append(&body, "{\"choices\":");
+    for (int i = 0; i < 500000; i++)
+        strbuf_append_char(&body, '[');
+    a = answer(200, body.data);
+    assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+    assert_int_equal(j.verdict, VERDICT_BAD_JSON);
+    assert_string_equal(j.detail, "not JSON: maximum parsing depth reached near '['");
+    judgement_release(&j);
+}
+
+#define STATUS(status, verdict, detail, body) {status, body, verdict, 0, detail}
+
+static void test_rejections(void **state unused)
+{
+    JUDGE(&chat, "kimi", STATUS(401, VERDICT_AUTH_REQUIRED, "HTTP 401: Unauthorized", "{\"error\":\"Unauthorized\"}"),
+          STATUS(403, VERDICT_AUTH_REQUIRED, "HTTP 403", ""),
+          STATUS(401, VERDICT_AUTH_REQUIRED, "HTTP 401: model not found", "{\"error\":{\"message\":\"model not found\"}}"),
+          STATUS(400, VERDICT_HTTP_4XX, "HTTP 400: bad temperature",
+                 "{\"error\":{\"message\":\"bad temperature\",\"code\":400}}"),
+          STATUS(404, VERDICT_HTTP_4XX, "HTTP 404: Not Found", "{\"detail\":\"Not Found\"}"),
+          STATUS(404, VERDICT_HTTP_4XX, "HTTP 404: no route", "no route"),
+          STATUS(422, VERDICT_HTTP_4XX, "HTTP 422: Field required",
+                 "{\"detail\":[{\"loc\":[\"body\",\"prompt\"],\"msg\":\"Field required\"}]}"),
+          STATUS(307, VERDICT_HTTP_4XX, "HTTP 307", ""), STATUS(499, VERDICT_HTTP_4XX, "HTTP 499: {}", "{}"));
+    JUDGE(&chat, "kimi",
+          STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: The model `kimi` does not exist.",
+                 "{\"object\":\"error\",\"message\":\"The model `kimi` does not exist.\",\"type\":\"NotFoundError\","
+                 "\"param\":null,\"code\":404}"),
+          STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: model \"kimi\" not found, try pulling it first",
+                 "{\"error\":{\"message\":\"model \\\"kimi\\\" not found, try pulling it first\",\"type\":\"api_error\"}}"),
+          STATUS(400, VERDICT_WRONG_MODEL, "HTTP 400: nope", "{\"error\":{\"message\":\"nope\",\"code\":\"model_not_found\"}}"),
+          STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: Unknown model", "{\"error\":\"Unknown model\"}"));
+}
+
+static void test_not_now(void **state unused)
+{
+    JUDGE(&chat, NULL,
+          STATUS(503, VERDICT_NOT_READY, "HTTP 503: Loading model",
+                 "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}"),
+          STATUS(503, VERDICT_NOT_READY, "HTTP 503", ""), STATUS(408, VERDICT_NOT_READY, "HTTP 408", ""),
+          STATUS(425, VERDICT_NOT_READY, "HTTP 425", ""),
+          STATUS(429, VERDICT_NOT_READY, "HTTP 429: Model is overloaded",
+                 "{\"error\":\"Model is overloaded\",\"error_type\":\"overloaded\"}"));
+}
+
+static void test_errors_of_its_own(void **state unused)
+{
+    JUDGE(&chat, NULL,
+          STATUS(500, VERDICT_HTTP_5XX, "HTTP 500: CUDA error: an illegal memory access was encountered",
+                 "{\"error\":{\"message\":\"CUDA error:\\n  an illegal memory access was encountered\"}}"),
+          STATUS(500, VERDICT_HTTP_5XX, "HTTP 500: Internal Server Error", "Internal Server Error"),
+          STATUS(502, VERDICT_HTTP_5XX, "HTTP 502: <html> <h1>Bad Gateway</h1>", "<html>\r\n<h1>Bad Gateway</h1>\r\n"),
+          STATUS(504, VERDICT_HTTP_5XX, "HTTP 504", ""),
+          STATUS(500, VERDICT_HTTP_5XX, "HTTP 500: {\"message\":7}", "{\"message\":7}"),
+          STATUS(599, VERDICT_HTTP_5XX, "HTTP 599: []", "[]"));
+}
+
+/* An error is one, whatever the status says. */
+static void test_errors_with_good_status(void **state unused)
+{
+    JUDGE(&chat, NULL,
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died", "{\"error\":{\"message\":\"engine died\"}}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died", "{\"error\":\"engine died\",\"choices\":[{\"text\":\"x\"}]}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: {\"error\":{}}", "{\"error\":{}}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":200}}"),
+          STATUS(200, VERDICT_HTTP_4XX, "HTTP 200: x", "{\"object\":\"error\",\"message\":\"x\",\"code\":400}"),
+          STATUS(200, VERDICT_NOT_READY, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":503}}"),
+          STATUS(200, VERDICT_AUTH_REQUIRED, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":401}}"),
+          STATUS(200, VERDICT_WRONG_MODEL, "HTTP 200: The model `a` does not exist.",
+                 "{\"object\":\"error\",\"message\":\"The model `a` does not exist.\",\"code\":404}"));
+}
+
+static void test_transfers(void **state unused)
+{
+    static const struct {
+        enum http_outcome outcome;
+        enum verdict verdict;
+    } rows[] = {
+        {HTTP_REFUSED, VERDICT_REFUSED},     {HTTP_RESET, VERDICT_RESET},
+        {HTTP_TIMEOUT, VERDICT_TIMEOUT},     {HTTP_TOO_LARGE, VERDICT_TOO_LARGE},
+        {HTTP_TLS, VERDICT_TLS},             {HTTP_UNREACHABLE, VERDICT_REFUSED},
+        {HTTP_CANCELLED, VERDICT_NONE},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        /* The body of a broken transfer proves nothing. */
+        struct http_answer a = answer(200, "{\"choices\":[{\"text\":\"x\"}]}");
+        struct judgement j = {};
+
+        a.outcome = rows[i].outcome;
+        assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+        assert_int_equal(j.verdict, rows[i].verdict);
+        assert_int_equal(j.tokens, 0);
+        assert_null(j.detail);
+        a.detail = "Could not resolve\nhost";
+        assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+        assert_int_equal(j.verdict, rows[i].verdict);
+        assert_string_equal(j.detail, "Could not resolve host");
+        judgement_release(&j);
+    }
+}
+
+/* Cut at 200 bytes, never within a character. */
+static void test_detail_is_bounded(void **state unused)
+{
+    for (size_t shift = 0; shift < 4; shift++) {
+        _cleanup_strbuf_ struct strbuf body = {};
+        struct http_answer a;
+        struct judgement j = {};
+
+        strbuf_append_n(&body, "abcd", shift);
+        for (int i = 0; i < 100000; i++)
+            strbuf_append(&body, "\xe6\xb2\xa1");
+        a = answer(500, body.data);
+        assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+        assert_true(strlen(j.detail) <= DETAIL_MAX && strlen(j.detail) > DETAIL_MAX - 4);
+        assert_true(str_ends_with(j.detail, "\xb2\xa1..."));
+        for (size_t i = 0, n = strlen(j.detail); i < n; i += utf8_sequence_length(j.detail + i, n - i))
+            assert_true(utf8_sequence_length(j.detail + i, n - i) > 0);
+        judgement_release(&j);
+    }
+}
+
+static void test_detail_of_just_the_length(void **state unused)
+{
+    char body[DETAIL_MAX + 2 - sizeof("HTTP 500: ")];
+    struct http_answer a;
+    struct judgement j = {};
+
+    memset(body, 'x', sizeof(body));
+    a = answer(500, "");
+    a.body = body;
+    a.body_len = sizeof(body) - 1;
+    assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
+    assert_int_equal(strlen(j.detail), DETAIL_MAX - 0);
+    assert_true(str_ends_with(j.detail, "xxxx"));
+    judgement_release(&j);
+}
+
+/* The list of models */
+
+struct pick_row {
+    const char *wanted;
+    long status;
+    const char *body;
+    enum verdict verdict;
+    const char *model;
+};
+
+static void pick_rows(const struct pick_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct http_answer a = answer(rows[i].status, rows[i].body);
+        enum verdict verdict = N_VERDICTS;
+        char *model = NULL;
+
+        assert_int_equal(canary_pick_model(rows[i].wanted, &a, &model, &verdict), 0);
+        if (verdict != rows[i].verdict || !str_equal(model, rows[i].model))
+            fail_msg("%s of %ld %s: %s, %s", str_or_empty(rows[i].wanted), rows[i].status, rows[i].body,
+                     verdict_name(verdict), model ? model : "(none)");
+        free(model);
+    }
+}
+
+#define PICK(...)                                             \
+    do {                                                      \
+        static const struct pick_row rows[] = {__VA_ARGS__};  \
+        pick_rows(rows, ARRAY_SIZE(rows));                    \
+    } while (0)
+
+static void test_picks_the_first(void **state unused)
+{
+    PICK({NULL, 200, "{\"object\":\"list\",\"data\":[{\"id\":\"a\"},{\"id\":\"b\"}]}", VERDICT_GENERATED, "a"},
+         {NULL, 200, "{\"data\":[{},7,null,{\"id\":\"\"},{\"id\":\"a\\u0000b\"},{\"id\":5},{\"id\":\"c\"}]}",
+          VERDICT_GENERATED, "c"},
+         {NULL, 200, "{\"models\":[{\"name\":\"llama3:latest\",\"model\":\"llama3:latest\"}]}", VERDICT_GENERATED,
+          "llama3:latest"},
+         {NULL, 200, "{\"models\":[{\"name\":\"x\"}],\"data\":[{\"id\":\"a\"}]}", VERDICT_GENERATED, "a"});
+}
+
+static void test_picks_the_wanted(void **state unused)
+{
+    PICK({"b", 200, "{\"data\":[{\"id\":\"a\"},{\"id\":\"b\"}]}", VERDICT_GENERATED, "b"},
+         {"a", 200, "{\"data\":[{\"id\":\"ab\"},{\"id\":\"A\"}]}", VERDICT_WRONG_MODEL, NULL},
+         {"ab", 200, "{\"data\":[{\"id\":\"a\"}]}", VERDICT_WRONG_MODEL, NULL},
+         {"llama3", 200, "{\"data\":[{\"id\":\"llama3:latest\"}]}", VERDICT_GENERATED, "llama3"},
+         {"llama3", 200, "{\"data\":[{\"id\":\"llama3:8b\"}]}", VERDICT_WRONG_MODEL, NULL},
+         {"kimi", 200, "{\"data\":[{\"id\":\"/srv/kimi.gguf\",\"aliases\":[7,\"k\",\"kimi\"]}]}", VERDICT_GENERATED, "kimi"});
+}
+
+static void test_no_usable_list(void **state unused)
+{
+    PICK({NULL, 200, "{\"data\":[]}", VERDICT_NOT_READY, NULL}, {"a", 200, "{\"data\":[]}", VERDICT_NOT_READY, NULL},
+         {NULL, 200, "{}", VERDICT_BAD_JSON, NULL}, {NULL, 200, "{\"data\":{\"id\":\"a\"}}", VERDICT_BAD_JSON, NULL},
+         {NULL, 200, "{\"data\":[{\"id\":7}]}", VERDICT_BAD_JSON, NULL}, {NULL, 200, "", VERDICT_BAD_JSON, NULL},
+         {NULL, 200, "[{\"id\":\"a\"}]", VERDICT_BAD_JSON, NULL},
+         {NULL, 503, "{\"error\":{\"message\":\"Loading model\"}}", VERDICT_NOT_READY, NULL},
+         {NULL, 401, "", VERDICT_AUTH_REQUIRED, NULL}, {"a", 401, "", VERDICT_AUTH_REQUIRED, NULL},
+         {NULL, 404, "", VERDICT_HTTP_4XX, NULL}, {"a", 404, "", VERDICT_GENERATED, "a"},
+         {"a", 500, "", VERDICT_HTTP_5XX, NULL});
+}
+
+static void test_endless_name_is_no_name(void **state unused)
+{
+    _cleanup_strbuf_ struct strbuf body = {};
+    struct http_answer a;
+    enum verdict verdict;
+    char *model = NULL;
+
+    strbuf_append(&body, "{\"data\":[{\"id\":\"");
+    for (int i = 0; i < 1025; i++)
+        strbuf_append_char(&body, 'm');
+    strbuf_append(&body, "\"}]}");
+    a = answer(200, body.data);
+    assert_int_equal(canary_pick_model(NULL, &a, &model, &verdict), 0);
+    assert_int_equal(verdict, VERDICT_BAD_JSON);
+    assert_null(model);
+}
+
+/* Vocabulary */
+
+static void test_verdicts(void **state unused)
+{
+    static const bool hopeless[N_VERDICTS] = {
+        [VERDICT_AUTH_REQUIRED] = true,    [VERDICT_WRONG_MODEL] = true, [VERDICT_HTTP_4XX] = true,
+        [VERDICT_FOREIGN_LISTENER] = true, [VERDICT_TLS] = true,         [VERDICT_TOO_LARGE] = true,
+    };
+
+    for (enum verdict v = 0; v < N_VERDICTS; v++) {
+        assert_false(str_empty(verdict_name(v)));
+        assert_false(str_empty(verdict_text(v)));
+        assert_row(verdict_name(v), verdict_may_improve(v) == !hopeless[v]);
+        for (enum verdict w = 0; w < v; w++)
+            assert_string_not_equal(verdict_name(v), verdict_name(w));
+    }
+    assert_string_equal(verdict_name(VERDICT_GENERATED), "generated");
+    assert_string_equal(verdict_name(VERDICT_TLS), "tls");
+}
+
+/* When memory is out */
+
+static int build_once(void *data)
+{
+    struct canary_request request = {};
+    int r = canary_build(data, "model", &request);
+
+    assert_true(r == 0 || (!request.path && !request.body));
+    canary_request_release(&request);
+    return r;
+}
+
+static int judge_once(void *data)
+{
+    struct http_answer a = answer(*(long *) data, "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}");
+    struct judgement j = {};
+    int r = canary_judge(&five_tokens, "model", &a, &j);
+
+    assert_true(r == 0 || !j.detail);
+    judgement_release(&j);
+    return r;
+}
+
+static int judge_broken_once(void *data)
+{
+    struct http_answer a = answer(200, data);
+    struct judgement j = {};
+    int r = canary_judge(&chat, "model", &a, &j);
+
+    if (r == 0)
+        assert_true(j.detail || j.verdict == VERDICT_GENERATED);
+    judgement_release(&j);
+    return r;
+}
+
+static int pick_once(void *data)
+{
+    struct http_answer a = answer(200, "{\"data\":[{\"id\":\"a\",\"aliases\":[\"b\"]},{\"id\":\"c\"}]}");
+    enum verdict verdict = N_VERDICTS;
+    char *model = NULL;
+    int r = canary_pick_model(data, &a, &model, &verdict);
+
+    assert_true(r == 0 ? verdict == VERDICT_GENERATED && model : verdict == N_VERDICTS && !model);
+    free(model);
+    return r;
+}
+
+static void test_out_of_memory(void **state unused)
+{
+    static char empty[] = "", no_json[] = "{\"a\":", other[] = "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}";
+    static char wanted[] = "b";
+    struct canary_config chatting = chat, completions = chat;
+    long good = 200, bad = 500;
+
+    completions.kind = CANARY_COMPLETIONS;
+    json_set_alloc_funcs(chaos_malloc, free);
+    chaos_each(build_once, &chatting);
+    chaos_each(build_once, &completions);
+    chaos_each(judge_once, &good);
+    chaos_each(judge_once, &bad);
+    chaos_each(judge_broken_once, empty);
+    chaos_each(judge_broken_once, no_json);
+    chaos_each(judge_broken_once, other);
+    chaos_each(pick_once, wanted);
+    chaos_each(pick_once, NULL);
+    json_set_alloc_funcs(malloc, free);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_builds_chat),
+        cmocka_unit_test(test_builds_completions),
+        cmocka_unit_test(test_usual_path_of_completions),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_min_tokens),
+        cmocka_unit_test(test_other_name_of_the_model),
+        cmocka_unit_test(test_bad_json),
+        cmocka_unit_test(test_hostile_bytes),
+        cmocka_unit_test(test_deep_nesting),
+        cmocka_unit_test(test_rejections),
+        cmocka_unit_test(test_not_now),
+        cmocka_unit_test(test_errors_of_its_own),
+        cmocka_unit_test(test_errors_with_good_status),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_detail_is_bounded),
+        cmocka_unit_test(test_detail_of_just_the_length),
+        cmocka_unit_test(test_picks_the_first),
+        cmocka_unit_test(test_picks_the_wanted),
+        cmocka_unit_test(test_no_usable_list),
+        cmocka_unit_test(test_endless_name_is_no_name),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests_name("canary", tests, NULL, NULL);
+}
