@@ -84,8 +84,8 @@ static int find_section(struct walk *w)
     if (!s->named && name)
         return tell(w, "[%s %.60s] takes no name; expected [%s]", s->name, name, s->name);
     if (s->named && (!name || !config_is_name(name)))
-        return tell(w, "[%s %.60s] needs a name of letters, digits, \"_\", \"-\" and \".\"; expected "
-                    "[%s NAME]", s->name, str_or_empty(name), s->name);
+        return tell(w, "[%s%s%.60s] needs a name of letters, digits, \"_\", \"-\" and \".\"; expected "
+                    "[%s NAME]", s->name, name ? " " : "", str_or_empty(name), s->name);
     w->at = config_section_get(c, s, name);
     if (!w->at && config_section_count(c, s) >= CONFIG_MAX_NAMED)
         return tell(w, "too many sections [%s ...]; expected at most %d", s->name, CONFIG_MAX_NAMED);
