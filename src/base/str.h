@@ -75,6 +75,9 @@ must_check char *strv_join(char *const *v, const char *separator);
 
 /* The length of a valid UTF-8 sequence at s (n bytes left), 0 if there is none. */
 size_t utf8_sequence_length(const char *s, size_t n);
+/* The length of the longest beginning of s (n bytes of valid UTF-8) that has at most max bytes and only
+ * whole characters. */
+size_t utf8_cut(const char *s, size_t n, size_t max);
 /* A copy with every invalid byte (and NUL within n) as U+FFFD; NULL when memory is out. */
 must_check char *utf8_sanitize(const char *s, size_t n);
 

@@ -58,6 +58,15 @@ size_t utf8_sequence_length(const char *s, size_t n)
     return length;
 }
 
+size_t utf8_cut(const char *s, size_t n, size_t max)
+{
+    if (n <= max)
+        return n;
+    while (max > 0 && (byte_at(s, max) & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
 char *utf8_sanitize(const char *s, size_t n)
 {
     struct strbuf clean = {};

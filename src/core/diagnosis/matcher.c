@@ -33,6 +33,16 @@ struct matcher {
     struct capture captures[PATTERN_MAX_GROUPS];
 };
 
+/* An engine that no signature names has no signatures of its own, and none to leave out. */
+static bool is_known_engine(const struct catalog *c, const char *engine)
+{
+    for (size_t i = 0; engine && i < c->n_signatures; i++) {
+        if (strv_contains(c->signatures[i].engines, engine))
+            return true;
+    }
+    return false;
+}
+
 static bool is_for_engine(const struct signature *s, const char *engine)
 {
     return !engine || !s->engines || strv_contains(s->engines, engine);
@@ -122,6 +132,8 @@ int matcher_new(const struct catalog *catalog, const char *engine, const struct 
 
     if (!m)
         return -ENOMEM;
+    if (!is_known_engine(catalog, engine))
+        engine = NULL;
     r = collect_rules(m, catalog, engine, phases, n_phases, &problems);
     if (r < 0)
         return r;
@@ -177,25 +189,12 @@ static bool same_owner(const struct rule *a, const struct rule *b)
 static int confirm(struct scan *s, const struct scan_hit *hit, struct pattern_hit *ret)
 {
     struct pattern *pattern = s->matcher->rules[hit->pattern].pattern;
-    size_t len = hit->exact ? s->len : MIN(s->len, INEXACT_MAX_BYTES);
+    size_t len = hit->exact ? s->len : utf8_cut(s->text, s->len, INEXACT_MAX_BYTES);
 
     if (s->confirmations_left == 0)
         return 0;
     s->confirmations_left--;
-    while (len < s->len && (s->text[len] & 0xc0) == 0x80)
-        len--;
     return pattern_match(pattern, s->matcher->scratch, s->text, len, hit->from, hit->exact, ret);
-}
-
-/* The longest beginning of s, at most n bytes, that ends with a whole character. */
-static size_t whole_characters(const char *s, size_t n, size_t max)
-{
-    if (n <= max)
-        return n;
-    n = max;
-    while (n > 0 && (s[n] & 0xc0) == 0x80)
-        n--;
-    return n;
 }
 
 static void release_captures(struct matcher *m, size_t n)
@@ -214,7 +213,7 @@ static int take_captures(struct scan *s, const struct pattern_hit *hit)
 
         m->captures[i].name = g->name;
         m->captures[i].value =
-            strndup(value, whole_characters(value, g->end - g->start, MATCHER_MAX_CAPTURE));
+            strndup(value, utf8_cut(value, g->end - g->start, MATCHER_MAX_CAPTURE));
         if (!m->captures[i].value) {
             release_captures(m, i);
             return -ENOMEM;

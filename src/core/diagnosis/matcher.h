@@ -31,7 +31,7 @@ struct matcher;
 
 /* Compiles. The catalog and the phases must outlive the matcher. *ret_errors gets one line per pattern of
  * a phase that does not compile or matches the empty line; then -EINVAL. `engine` picks the signatures
- * (NULL: those of every engine). */
+ * (NULL, or one that no signature names: all of them). */
 must_check int matcher_new(const struct catalog *catalog, const char *engine,
                            const struct phase_config *phases, size_t n_phases, struct matcher **ret,
                            char ***ret_errors);
