@@ -86,8 +86,10 @@ static inline const char *rules_of_proof(const struct fsm *f)
         return "proved and still starting";
     if (f->proved && !f->ever_ready)
         return "proved but never ready";
-    if (f->phase == PHASE_READY && f->live_failures != 0)
-        return "ready with failures";
+    if (f->phase == PHASE_READY && (f->live_failures != 0 || f->live_passes != 0))
+        return "ready, and counting as if degraded";
+    if (f->live_failures != 0 && f->live_passes != 0)
+        return "failures and passes both in a row";
     return NULL;
 }
 

@@ -16,6 +16,7 @@
 static char greeting[] = "Count \"from\" one\n";
 static const struct canary_config chat = {
     .kind = CANARY_CHAT, .prompt = greeting, .temperature = 0.6, .top_p = 0.95, .max_tokens = 16, .min_tokens = 1};
+static const struct canary_config any_tokens = {.kind = CANARY_CHAT, .min_tokens = 0};
 static const struct canary_config five_tokens = {
     .kind = CANARY_CHAT, .prompt = greeting, .top_p = -1, .max_tokens = 16, .min_tokens = 5};
 
@@ -148,6 +149,7 @@ static void test_min_tokens(void **state unused)
           GENERATED(1, "{\"choices\":[{\"text\":\"abcde\"}]}"),
           {200, "{\"choices\":[{\"text\":\"abcd\"}]}", VERDICT_NO_TOKENS, 1, "fewer than the 5 tokens that it must be"},
           NOTHING("{\"choices\":[{\"text\":\"\"}]}"));
+    JUDGE(&any_tokens, NULL, NOTHING("{\"choices\":[{\"text\":\"\"}]}"));
 }
 
 /* Aliases and snapshots are honest. */
@@ -277,6 +279,7 @@ static void test_errors_with_good_status(void **state unused)
           STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died", "{\"error\":\"engine died\",\"choices\":[{\"text\":\"x\"}]}"),
           STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: {\"error\":{}}", "{\"error\":{}}"),
           STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":200}}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":700}}"),
           STATUS(200, VERDICT_HTTP_4XX, "HTTP 200: x", "{\"object\":\"error\",\"message\":\"x\",\"code\":400}"),
           STATUS(200, VERDICT_NOT_READY, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":503}}"),
           STATUS(200, VERDICT_AUTH_REQUIRED, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":401}}"),

@@ -234,7 +234,7 @@ static void test_stall(void **state unused)
 
     TELL(&t, TO_LOADING, AT(599 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
          AT(599 * SEC, FSM_TIMER, PHASE_LOADING, ""), AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""),
-         AT(599 * SEC, FSM_CANARY_SENT, PHASE_PROVING, ""), AT(599 * SEC, FSM_TIMER, PHASE_PROVING, ""),
+         AT(599 * SEC, FSM_TIMER, PHASE_LISTENING, ""), AT(0, FSM_CANARY_SENT, PHASE_PROVING, ""), AT(599 * SEC, FSM_TIMER, PHASE_PROVING, ""),
          AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
     assert_true(t.fsm.failed);
 }
@@ -312,6 +312,16 @@ static void test_falls(void **state unused)
     assert_true(t.fsm.failed);
     assert_int_equal(fsm_deadline(&t.fsm), t.now + 60 * SEC);
     TELL(&t, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_STOPPING, ""));
+}
+
+/* Only failures in a row make it fall. */
+static void test_a_pass_breaks_the_row(void **state unused)
+{
+    struct teller t = teller(&usual);
+
+    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
 }
 
 static void test_falls_at_once(void **state unused)
@@ -587,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_suspicion_never_lengthens),
         cmocka_unit_test(test_degrades_and_recovers),
         cmocka_unit_test(test_falls),
+        cmocka_unit_test(test_a_pass_breaks_the_row),
         cmocka_unit_test(test_falls_at_once),
         cmocka_unit_test(test_decisive_line_makes_look_at_once),
         cmocka_unit_test(test_suite_fails),

@@ -177,6 +177,21 @@ static void test_budget_window_moves(void **state unused)
     policy_memory_release(&t.memory);
 }
 
+/* Each restart leaves the window an hour after it, and only then. */
+static void test_restarts_are_forgotten_one_by_one(void **state unused)
+{
+    struct teller t = teller();
+
+    t.limits.budget = 2;
+    t.limits.backoff_usec = 0;
+    TELL(&t, RESTARTS(0, &died, 0, "restart 1 of 2 within 60 min, next start at once"),
+         RESTARTS(USEC_PER_HOUR / 2, &died_otherwise, 0, "restart 2 of 2 within 60 min, next start at once"),
+         RESTARTS(USEC_PER_HOUR / 2, &died, 0, "restart 2 of 2 within 60 min, next start at once"),
+         RESTARTS(USEC_PER_HOUR / 2, &died_otherwise, 0, "restart 2 of 2 within 60 min, next start at once"),
+         ENDS(USEC_PER_HOUR / 2 - 1, &died, EXIT_BUDGET, "the budget of 2 restarts within 60 min is used up"));
+    policy_memory_release(&t.memory);
+}
+
 static void test_odd_budgets(void **state unused)
 {
     struct teller none = teller(), endless = teller(), huge = teller();
@@ -281,6 +296,9 @@ static void test_settled(void **state unused)
     t.limits.budget = 2;
     TELL(&t, RESTARTS(0, &died, 5 * SEC, "restart 1 of 2 within 60 min, next start in 5 s"));
     policy_settled(&t.memory);
+    assert_null(t.memory.last_fingerprint);
+    assert_int_equal(t.memory.equal, 0);
+    assert_int_equal(t.memory.failures, 0);
     TELL(&t, RESTARTS(0, &died, 5 * SEC, "restart 2 of 2 within 60 min, next start in 5 s"));
     policy_settled(&t.memory);
     TELL(&t, ENDS(0, &died, EXIT_BUDGET, "the budget of 2 restarts within 60 min is used up"));
@@ -338,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_same_failure_twice),
         cmocka_unit_test(test_different_failures_use_up_the_budget),
         cmocka_unit_test(test_budget_window_moves),
+        cmocka_unit_test(test_restarts_are_forgotten_one_by_one),
         cmocka_unit_test(test_odd_budgets),
         cmocka_unit_test(test_repeat_allows_more),
         cmocka_unit_test(test_row_is_broken),

@@ -276,7 +276,7 @@ static void on_canary_sent(struct run *r)
 static void enter_ready(struct run *r, const char *reason)
 {
     enter(r, PHASE_READY, reason);
-    r->fsm->live_failures = r->fsm->live_passes = 0;
+    r->fsm->live_passes = 0;
     r->fsm->deadline.stable = usec_add(r->now, r->limits->stable_usec);
 }
 
