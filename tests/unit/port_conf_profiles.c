@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <errno.h>
+
+#include "base/str.h"
+#include "core/diagnosis/normalise.h"
+#include "core/diagnosis/pattern.h"
+#include "port/conf_files.h"
+#include "port/conf_read.h"
+#include "world.h"
+
+/* The profiles of this tree; tests run at its top. */
+static struct config *with_profile(const char *profile)
+{
+    _cleanup_conf_paths_ struct conf_paths paths = {};
+    _cleanup_strv_ char **errors = NULL;
+    const struct conf_request req = {
+        .instance = "test",
+        .profile = profile,
+        .settings = str_equal(profile, "openai") ? WORLD_VECTOR("Server.URL=http://h:1") : NULL,
+        .command = WORLD_VECTOR("/opt/bin/server"),
+    };
+    struct config *c = NULL;
+
+    assert_int_equal(conf_paths_init(&paths, "/nonexistent", "conf"), 0);
+    if (conf_load(&paths, &req, &c, &errors) < 0)
+        fail_msg("%s", errors[0]);
+    return c;
+}
+
+static void every_profile_is_without_mistakes(void unused **state)
+{
+    _cleanup_strv_ char **names = NULL;
+
+    assert_int_equal(conf_list_dir("conf/profiles", &names), 0);
+    assert_true(strv_length(names) >= 4);
+    for (size_t i = 0; names[i]; i++) {
+        _cleanup_(config_freep) struct config *c = with_profile(names[i]);
+
+        assert_string_equal(c->server.profile, names[i]);
+        for (size_t j = 0; j < c->n_probes; j++)
+            assert_row(c->probes[j].command[0], access(c->probes[j].command[0], X_OK) == 0);
+    }
+}
+
+static void usual_ports(void unused **state)
+{
+    static const struct {
+        const char *profile, *url;
+    } rows[] = {
+        {"sglang", "http://127.0.0.1:30000"},
+        {"vllm", "http://127.0.0.1:8000"},
+        {"llama-server", "http://127.0.0.1:8080"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_(config_freep) struct config *c = with_profile(rows[i].profile);
+
+        assert_string_equal(c->server.url, rows[i].url);
+    }
+}
+
+/* The phase whose patterns match the last record of a line; records before it are glued progress bars. */
+struct found {
+    const struct config *config;
+    struct pattern_scratch *scratch;
+    const char *phase;
+};
+
+static bool matches(const struct found *f, const struct phase_config *phase, const struct record *record)
+{
+    for (size_t i = 0; phase->patterns[i]; i++) {
+        _cleanup_(pattern_freep) struct pattern *p = NULL;
+        struct pattern_hit hit;
+
+        assert_int_equal(pattern_new(phase->patterns[i], &p), 0);
+        if (pattern_match(p, f->scratch, record->text, record->len, 0, false, &hit) > 0)
+            return true;
+    }
+    return false;
+}
+
+static void on_record(const struct record *record, void *userdata)
+{
+    struct found *f = userdata;
+
+    f->phase = "";
+    for (size_t i = 0; i < f->config->n_phases; i++) {
+        if (!matches(f, &f->config->phases[i], record))
+            continue;
+        assert_row(record->text, str_empty(f->phase));
+        f->phase = f->config->phases[i].name;
+    }
+}
+
+static void phases_are_recognised(void unused **state)
+{
+    static const struct {
+        const char *profile, *line, *phase;
+    } rows[] = {
+        {"sglang", "[2031-02-03 04:05:06 TP1] Init torch distributed begin.", "distributed"},
+        {"sglang", "[2031-02-03 04:05:06] Init torch distributed ends. elapsed=1.10 s", ""},
+        {"sglang", "[2031-02-03 04:05:06 DP0 TP3 EP3] Load weight begin. avail mem=78.20 GB", "weights"},
+        {"sglang", "[2031-02-03 04:05:06] Load weight end. elapsed=9.1 s", ""},
+        {"sglang", "[2031-02-03 04:05:06 TP0] KV Cache is allocated. #tokens: 9, K size: 1.0 GB", "memory"},
+        {"sglang", "[2031-02-03 04:05:06] Capture cuda graph begin. This can take up to several minutes.",
+         "graphs"},
+        {"sglang", "[2031-02-03 04:05:06] Capture target prefill CUDA graph begin. bs=[1, 2]", "graphs"},
+        {"sglang", "[2031-02-03 04:05:06] Capture cuda graph end. Time elapsed: 9.9 s", ""},
+        {"sglang", "[2031-02-03 04:05:06 TP0] Entering DeepGEMM JIT Pre-Compile session. It may take long",
+         "deepgemm"},
+        {"sglang", "[2031-02-03 04:05:06] INFO:     Application startup complete.", "warmup"},
+        {"sglang", "INFO:     Uvicorn running on http://0.0.0.0:1 (Press CTRL+C to quit)", "warmup"},
+        {"sglang", "[2031-02-03 04:05:06] The user said: Load weight begin. I said no", ""},
+        {"vllm", "(EngineCore_DP0 pid=7) INFO 02-03 04:05:06 [core.py:9] Initializing a V1 LLM engine (v0.9)",
+         "engine"},
+        {"vllm", "(Worker_TP1 pid=8) INFO 02-03 04:05:06 [runner.py:9] Starting to load model /m/x...",
+         "weights"},
+        {"vllm", "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.0s/it]",
+         "weights"},
+        {"vllm", "INFO 02-03 04:05:06 [loader.py:9] Loading weights took 3.00 seconds", ""},
+        {"vllm", "INFO 02-03 04:05:06 [runner.py:9] Model loading took 2.5 GiB memory and 4.1 seconds",
+         "compile"},
+        {"vllm", "INFO 02-03 04:05:06 [monitor.py:9] torch.compile takes 9.1 s in total", "profile"},
+        {"vllm", "INFO 02-03 04:05:06 [monitor.py:9] torch.compile took 9.1 s in total", "profile"},
+        {"vllm", "INFO 02-03 04:05:06 [kv.py:9] GPU KV cache size: 1,024 tokens", "memory"},
+        {"vllm", "INFO 02-03 04:05:06 [worker.py:9] Available KV cache memory: 7.4 GiB", "memory"},
+        {"vllm", "(EngineCore pid=7) 2031-02-03 04:05:06,1 - INFO - a.py:9 - flashinfer.jit: [Autotuner]: "
+                 "Autotuning process starts ...", "autotune"},
+        {"vllm", "Capturing CUDA graphs (decode, FULL):   0%|          | 0/35 [00:00<?, ?it/s]", "graphs"},
+        {"vllm", "INFO 02-03 04:05:06 [core.py:9] init engine (profile, create kv cache, warmup model) took "
+                 "9.3 seconds", "http"},
+        {"vllm", "INFO 02-03 04:05:06 [api_server.py:9] Starting vLLM API server 0 on http://0.0.0.0:8000",
+         "http"},
+        {"llama-server", "main: loading model", "model"},
+        {"llama-server", "srv    load_model: loading model '/m/x.gguf'", "model"},
+        {"llama-server", "load_tensors: loading model tensors, this can take a while... (mmap = true)",
+         "weights"},
+        {"llama-server", "load_tensors: offloaded 29/29 layers to GPU", "weights"},
+        {"llama-server", "llama_context: constructing llama_context", "context"},
+        {"llama-server", "llama_kv_cache:      CUDA0 KV buffer size =  1792.00 MiB", "context"},
+        {"llama-server", "common_init_from_params: warming up the model with an empty run", "warmup"},
+        {"llama-server", "srv    load_model: initializing slots, n_slots = 1", "slots"},
+        {"llama-server", "main: model loaded", ""},
+        {"openai", "INFO:     Application startup complete.", "http"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_(config_freep) struct config *c = with_profile(rows[i].profile);
+        _cleanup_(normaliser_freep) struct normaliser *n = NULL;
+        _cleanup_(pattern_scratch_freep) struct pattern_scratch *scratch = NULL;
+        struct found found = {.config = c};
+
+        assert_int_equal(normaliser_new(&n), 0);
+        assert_int_equal(pattern_scratch_new(&scratch), 0);
+        found.scratch = scratch;
+        assert_int_equal(normalise_line(n, rows[i].line, strlen(rows[i].line), on_record, &found), 0);
+        assert_row(rows[i].line, str_equal(found.phase, rows[i].phase));
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_profile_is_without_mistakes),
+        cmocka_unit_test(usual_ports),
+        cmocka_unit_test(phases_are_recognised),
+    };
+
+    return cmocka_run_group_tests_name("conf profiles", tests, NULL, NULL);
+}
