@@ -8,7 +8,8 @@
 #include "port/loop.h"
 
 struct bus;
-/* The connection is lost or could not be made; bus_free() it, and bus_open() anew when wanted. */
+/* The connection is lost or could not be made; called once, from the loop. bus_free() it (here or later), and
+ * bus_open() anew when wanted. */
 typedef void (*bus_lost_fn)(int error, void *userdata);
 
 /* Connects to the system bus (`user` false) or the user's, without waiting for the daemon's answer. */
@@ -19,6 +20,6 @@ void bus_flush(struct bus *b);
 void bus_free(struct bus *b);
 DEFINE_CLEANUP(struct bus *, bus_free);
 
-/* "org.coalmine1." and the instance as a bus name element: letters, digits, '_' and '-' stand for
- * themselves, everything else (a leading digit too) as _XX. Owned; NULL: memory. */
+/* "org.coalmine1." and the instance as a bus name element: letters, digits and '-' stand for themselves,
+ * everything else ('_' and a leading digit too, so that no two instances share a name) as _XX. Owned; NULL: memory. */
 must_check char *bus_name_of(const char *instance);

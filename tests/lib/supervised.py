@@ -80,7 +80,7 @@ class Supervised:
     def bus(self, name):
         """A property from the bus."""
         bus_name = "org.coalmine1." + "".join(
-            c if c.isalnum() or c in "-_" else f"_{ord(c):02x}" for c in self.name
+            c if c.isalnum() or c == "-" else f"_{ord(c):02x}" for c in self.name
         )
         words = ["busctl", "--json=short", "get-property", bus_name, "/org/coalmine1"]
         answer = self.machine.run([*words, "org.coalmine1.Supervisor", name])
