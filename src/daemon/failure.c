@@ -80,8 +80,10 @@ static struct circumstances circumstances_of(struct supervisor *s, const struct 
 
 static int decide(struct supervisor *s, const struct root_cause *cause, struct decision *ret)
 {
+    const struct class *class = catalog_class(s->catalog, cause->class_name);
     struct policy_failure failure = {
         .class_name = cause->class_name,
+        .class_text = class ? class->text : NULL,
         .policy = cause->policy,
         .fingerprint = cause->fingerprint,
         .serving = s->epoch.served,
