@@ -319,16 +319,22 @@ static void on_live_failed(struct run *r)
     }
 }
 
-/* In either order with EMPTY. An exit is a failure unless the server was being ended already. */
+/* A failure unless the server was being ended already. */
+static void lose_processes(struct run *r, const char *reason)
+{
+    if (r->fsm->phase == PHASE_STOPPING)
+        go_on_if_empty(r);
+    else
+        fail(r, reason);
+}
+
+/* EXITED and EMPTY come in either order. */
 static void on_exited(struct run *r)
 {
     if (!r->fsm->alive)
         return;
     r->fsm->alive = false;
-    if (r->fsm->phase == PHASE_STOPPING)
-        go_on_if_empty(r);
-    else
-        fail(r, "the server exited unasked");
+    lose_processes(r, "the server exited unasked");
 }
 
 static void on_empty(struct run *r)
@@ -336,10 +342,7 @@ static void on_empty(struct run *r)
     if (!r->fsm->populated)
         return;
     r->fsm->populated = false;
-    if (r->fsm->phase == PHASE_STOPPING)
-        go_on_if_empty(r);
-    else
-        fail(r, "every process of the server is gone");
+    lose_processes(r, "every process of the server is gone");
 }
 
 static void on_diagnosed(struct run *r)
