@@ -10,7 +10,7 @@
 #include "base/ring.h"
 #include "core/diagnosis/evidence.h"
 
-#define NEIGHBOURS 3
+#define NEIGHBOURS ((uint64_t) 3)
 
 struct candidate {
     const struct signature *signature;

@@ -19,14 +19,16 @@
  * wrapper    reports that a step failed, without saying why: ninja, CalledProcessError
  * secondary  echoes of a failure elsewhere: "see root cause above", EngineDeadError
  * benign     looks bad and is not; silences other signatures on the same record
- * context    explains nothing; the neighbour that others need or exclude */
+ * context    explains nothing; the neighbour that others need or exclude
+ * health     tokens were generated; counts where no canary tells, in logs read offline */
 #define RANKS(X)                      \
     X(RANK_CAUSE, "cause")            \
     X(RANK_SUSPECT, "suspect")        \
     X(RANK_WRAPPER, "wrapper")        \
     X(RANK_SECONDARY, "secondary")    \
     X(RANK_BENIGN, "benign")          \
-    X(RANK_CONTEXT, "context")
+    X(RANK_CONTEXT, "context")        \
+    X(RANK_HEALTH, "health")
 
 /* What must be done before RETRY_AFTER_CLEANUP. X(constant, name)
  * build-lock  remove build locks whose builder is dead
@@ -61,7 +63,7 @@ struct signature_set {
 /* [Signature ID] */
 struct signature {
     char *id;
-    const struct class *class; /* NULL for RANK_CONTEXT only */
+    const struct class *class; /* NULL for RANK_CONTEXT and RANK_HEALTH only */
     enum rank rank;
     bool decisive;             /* on sight: look at once (a canary, a shorter stall limit) */
     enum log_source source;

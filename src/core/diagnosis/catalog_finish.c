@@ -210,13 +210,14 @@ static int read_references(struct finish *f, const struct unit_entry *e, struct 
 static int read_context(struct finish *f, const struct draft *d, struct signature *s)
 {
     const struct unit_entry *needs = d->values[SIGNATURE_NEEDS];
+    size_t problems = f->problems->n;
     int r = read_references(f, needs, &s->needs, &s->needs_failure);
 
     if (r == 0)
         r = read_references(f, d->values[SIGNATURE_UNLESS], &s->unless, NULL);
     if (r == 0)
         r = read_near(f, d->values[SIGNATURE_NEAR], &s->near);
-    if (r == 0 && needs && s->needs.n == 0 && !s->needs_failure)
+    if (r == 0 && needs && s->needs.n == 0 && !s->needs_failure && f->problems->n == problems)
         r = complain(f, needs, "a signature that is not switched off");
     return r;
 }
@@ -227,8 +228,8 @@ static int read_class(struct finish *f, const struct draft *d, struct signature 
 
     if (e)
         s->class = catalog_class(f->catalog, e->value);
-    if (s->rank == RANK_CONTEXT)
-        return e ? complain(f, e, "none with Rank=context") : 0;
+    if (s->rank >= RANK_CONTEXT)
+        return e ? complain(f, e, "none with this rank") : 0;
     if (!e)
         return complain_head(f, d, "Class= is missing");
     return s->class ? 0 : complain(f, e, "the name of a class");
@@ -239,7 +240,7 @@ static int read_kind(struct finish *f, const struct draft *d, struct signature *
     const struct unit_entry *const *v = d->values;
     size_t rank = RANK_CAUSE, source = LOG_ANY;
     int r = read_word(f, v[SIGNATURE_RANK], rank_names, N_RANKS,
-                      "cause, suspect, wrapper, secondary, benign or context", &rank);
+                      "cause, suspect, wrapper, secondary, benign, context or health", &rank);
 
     if (r == 0)
         r = read_word(f, v[SIGNATURE_SOURCE], source_names, ARRAY_SIZE(source_names),

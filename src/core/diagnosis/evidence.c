@@ -15,6 +15,10 @@
 #define LINE_MAX_BYTES ((size_t) 4096)
 #define NEIGHBOUR_MAX_BYTES ((size_t) 512)
 #define COVERED_RECORDS 200
+/* Signs of health after which what came before explains nothing any more. */
+#define HEALTHY_ERAS 4
+/* The last words of a server that dies without a line to blame. */
+#define RECENT_RECORDS 10
 #define PIDS_MAX ((size_t) 4096)
 
 int evidence_new(const struct catalog *catalog, struct evidence **ret)
@@ -25,7 +29,7 @@ int evidence_new(const struct catalog *catalog, struct evidence **ret)
     if (!e)
         return -ENOMEM;
     e->catalog = catalog;
-    r = ring_new(NEIGHBOURS + 1, (NEIGHBOURS + 1) * LINE_MAX_BYTES, &e->recent);
+    r = ring_new(RECENT_RECORDS, RECENT_RECORDS * LINE_MAX_BYTES, &e->recent);
     if (r < 0)
         return r;
     e->items = calloc(CANDIDATES_MAX, sizeof(*e->items));
@@ -102,6 +106,20 @@ void evidence_survived(struct evidence *e)
 {
     drop_candidates(e);
     e->era++;
+}
+
+void evidence_healthy(struct evidence *e)
+{
+    size_t kept = 0;
+
+    e->era++;
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->items[i].era + HEALTHY_ERAS < e->era)
+            candidate_release(&e->items[i]);
+        else
+            e->items[kept++] = e->items[i];
+    }
+    e->n = kept;
 }
 
 void evidence_close(struct evidence *e)
@@ -240,9 +258,9 @@ static bool make_room(struct evidence *e, const struct signature *s)
 
 static int copy_before(const struct evidence *e, struct candidate *c)
 {
-    uint64_t last = ring_last(e->recent);
+    uint64_t last = ring_last(e->recent), first = MAX(ring_first(e->recent), last - MIN(last, NEIGHBOURS));
 
-    for (uint64_t i = ring_first(e->recent); i < last; i++) {
+    for (uint64_t i = MAX(first, (uint64_t) 1); i < last; i++) {
         const char *line = ring_get(e->recent, i);
         _cleanup_free_ char *copy = strndup(line, utf8_cut(line, strlen(line), NEIGHBOUR_MAX_BYTES));
 
@@ -311,7 +329,7 @@ int evidence_match(struct evidence *e, const struct match *m)
     } else if (e->covering && m->signature->rank != RANK_BENIGN) {
         return 0;
     }
-    return m->signature->rank == RANK_CONTEXT ? 0 : add_candidate(e, m);
+    return m->signature->rank >= RANK_CONTEXT ? 0 : add_candidate(e, m);
 }
 
 void captures_free(struct capture *captures, size_t n)

@@ -72,6 +72,9 @@ void evidence_own(struct evidence *e, pid_t pid);
 void evidence_next_phase(struct evidence *e);
 /* A canary has passed: what was seen before was survived. */
 void evidence_survived(struct evidence *e);
+/* The log says that the server is well, which is less than a canary says: what was seen before counts only
+ * if echoes of it follow soon. */
+void evidence_healthy(struct evidence *e);
 /* We are ending the server ourselves: what is said from now on explains nothing. */
 void evidence_close(struct evidence *e);
 
@@ -83,7 +86,7 @@ struct root_cause {
     size_t n_captures;
     char *line;         /* the root line as it was printed, NULL when there is none */
     uint64_t line_number; /* in the epoch, from 1; 0 when there is none */
-    char **before;      /* up to 3 neighbours each */
+    char **before;      /* up to 3 neighbours each; without a root line the last lines of all */
     char **after;
     char *summary;      /* one line for people: class, text and captures, or the circumstances */
     char *hint;         /* captures filled in; NULL when there is nothing to advise */

@@ -99,6 +99,7 @@ static enum weight weight_of(const struct question *q, const struct candidate *c
     case RANK_BENIGN:
         return q->circumstances->ending == ENDING_NONE ? WEIGHT_BENIGN : WEIGHT_NOTHING;
     case RANK_CONTEXT:
+    case RANK_HEALTH:
     case N_RANKS:
         break;
     }
@@ -319,12 +320,26 @@ static int explain_by_line(const struct question *q, const struct candidate *c, 
     return ret->class_name && ret->signature && ret->line && ret->summary && ret->fingerprint ? 0 : -ENOMEM;
 }
 
+static int copy_last_lines(const struct evidence *e, char ***ret)
+{
+    uint64_t first = ring_first(e->recent);
+
+    for (uint64_t i = first; first > 0 && i <= ring_last(e->recent); i++) {
+        if (strv_push(ret, ring_get(e->recent, i)) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 static int explain_by_circumstances(const struct question *q, const char *class_name, struct root_cause *ret)
 {
     const struct class *class = catalog_class(q->evidence->catalog, class_name);
     _cleanup_free_ char *happened = circumstance_describe(q->circumstances);
     int r = happened ? fill_hint(NULL, class, ret) : -ENOMEM;
 
+    if (r < 0)
+        return r;
+    r = copy_last_lines(q->evidence, &ret->before);
     if (r < 0)
         return r;
     ret->policy = policy_of(class);

@@ -240,7 +240,7 @@ enum turn { TURN_BENIGN, TURN_NEUTRAL, TURN_FAULT };
 
 static enum turn turn_of(const struct rule *rule)
 {
-    if (!rule->signature || rule->signature->rank == RANK_CONTEXT)
+    if (!rule->signature || rule->signature->rank >= RANK_CONTEXT)
         return TURN_NEUTRAL;
     return rule->signature->rank == RANK_BENIGN ? TURN_BENIGN : TURN_FAULT;
 }

@@ -6,218 +6,141 @@
 
 #include "base/parse.h"
 #include "base/str.h"
+#include "core/diagnosis/build.h"
 #include "core/diagnosis/redact.h"
 
 #define SUMMARY_LINE_BYTES ((size_t) 300)
 #define ELLIPSIS "..."
 
-/* A JSON object or array under construction. The first failure is remembered, so that a run of additions
- * needs one check at its end. */
-struct builder {
-    json_t *root;
-    bool failed;
-};
-
-/* Takes over value; NULL is a failed allocation. */
-static void set(struct builder *b, json_t *object, const char *key, json_t *value)
+static void add_phases(struct build *b, const struct report_facts *f)
 {
-    if (!value || json_object_set_new(object, key, value) < 0)
-        b->failed = true;
-}
-
-static void set_number(struct builder *b, json_t *object, const char *key, uint64_t n)
-{
-    set(b, object, key, json_integer((json_int_t) MIN(n, (uint64_t) INT64_MAX)));
-}
-
-/* Valid UTF-8 without secrets, owned. */
-static char *presentable(const char *text)
-{
-    _cleanup_free_ char *clean = utf8_sanitize(text, strlen(text));
-
-    return clean ? redact_text(clean) : NULL;
-}
-
-static json_t *text_value(const char *text)
-{
-    _cleanup_free_ char *shown = presentable(text);
-
-    return shown ? json_string(shown) : NULL;
-}
-
-static void set_text(struct builder *b, json_t *object, const char *key, const char *text)
-{
-    if (text)
-        set(b, object, key, text_value(text));
-}
-
-static void set_time(struct builder *b, json_t *object, const char *key, usec_t realtime)
-{
-    char buf[FORMAT_TIMESTAMP_MAX];
-
-    set(b, object, key, json_string(format_timestamp(buf, realtime)));
-}
-
-static json_t *add_object(struct builder *b, json_t *parent, const char *key)
-{
-    json_t *object = json_object();
-
-    set(b, parent, key, object);
-    return object;
-}
-
-/* Takes over value. */
-static void append(struct builder *b, json_t *array, json_t *value)
-{
-    if (!value || json_array_append_new(array, value) < 0)
-        b->failed = true;
-}
-
-static json_t *add_array(struct builder *b, json_t *parent, const char *key)
-{
-    json_t *array = json_array();
-
-    set(b, parent, key, array);
-    return array;
-}
-
-static void add_texts(struct builder *b, json_t *parent, const char *key, char *const *texts)
-{
-    json_t *array = add_array(b, parent, key);
-
-    for (size_t i = 0; !b->failed && texts && texts[i]; i++)
-        append(b, array, text_value(texts[i]));
-}
-
-static void add_phases(struct builder *b, const struct report_facts *f)
-{
-    json_t *array = add_array(b, b->root, "phases");
+    json_t *array = build_add_array(b, b->root, "phases");
 
     for (size_t i = 0; !b->failed && i < f->n_phases; i++) {
         json_t *phase = json_object();
 
-        append(b, array, phase);
+        build_append(b, array, phase);
         if (b->failed)
             return;
-        set(b, phase, "phase", json_string(phase_name(f->phases[i].phase)));
-        set_text(b, phase, "step", f->phases[i].name);
-        set_number(b, phase, "duration_usec", f->phases[i].duration_usec);
+        build_set(b, phase, "phase", json_string(phase_name(f->phases[i].phase)));
+        build_set_text(b, phase, "step", f->phases[i].name);
+        build_set_number(b, phase, "duration_usec", f->phases[i].duration_usec);
     }
 }
 
-static void add_status(struct builder *b, json_t *ending, const struct circumstances *c)
+static void add_status(struct build *b, json_t *ending, const struct circumstances *c)
 {
     const char *signal = signal_name(c->status);
 
     if (c->ending == ENDING_EXIT || c->ending == ENDING_PREFLIGHT)
-        set(b, ending, "exit_code", json_integer(c->status));
+        build_set(b, ending, "exit_code", json_integer(c->status));
     if (c->ending == ENDING_SPAWN_FAILED)
-        set_text(b, ending, "error", strerrordesc_np(c->status));
+        build_set_text(b, ending, "error", strerrordesc_np(c->status));
     if (c->ending != ENDING_SIGNAL)
         return;
-    set(b, ending, "signal", json_integer(c->status));
-    set_text(b, ending, "signal_name", signal);
-    set(b, ending, "core_dumped", json_boolean(c->core_dumped));
+    build_set(b, ending, "signal", json_integer(c->status));
+    build_set_text(b, ending, "signal_name", signal);
+    build_set(b, ending, "core_dumped", json_boolean(c->core_dumped));
 }
 
-static void add_ending(struct builder *b, const struct circumstances *c)
+static void add_ending(struct build *b, const struct circumstances *c)
 {
-    json_t *ending = add_object(b, b->root, "ending"), *canary;
+    json_t *ending = build_add_object(b, b->root, "ending"), *canary;
 
     if (b->failed)
         return;
-    set(b, ending, "kind", json_string(ending_name(c->ending)));
+    build_set(b, ending, "kind", json_string(ending_name(c->ending)));
     add_status(b, ending, c);
-    set(b, ending, "phase", json_string(phase_name(c->phase)));
-    set(b, ending, "serving", json_boolean(c->serving));
-    set_number(b, ending, "oom_kills", c->oom_kills);
-    set_text(b, ending, "foreign_owner", c->foreign_owner);
+    build_set(b, ending, "phase", json_string(phase_name(c->phase)));
+    build_set(b, ending, "serving", json_boolean(c->serving));
+    build_set_number(b, ending, "oom_kills", c->oom_kills);
+    build_set_text(b, ending, "foreign_owner", c->foreign_owner);
 
-    canary = add_object(b, b->root, "canary");
+    canary = build_add_object(b, b->root, "canary");
     if (b->failed)
         return;
-    set(b, canary, "verdict", json_string(verdict_name(c->verdict)));
-    set(b, canary, "text", json_string(verdict_text(c->verdict)));
-    set_text(b, canary, "detail", c->verdict_detail);
+    build_set(b, canary, "verdict", json_string(verdict_name(c->verdict)));
+    build_set(b, canary, "text", json_string(verdict_text(c->verdict)));
+    build_set_text(b, canary, "detail", c->verdict_detail);
 }
 
-static void add_root_cause(struct builder *b, const struct root_cause *c)
+static void add_root_cause(struct build *b, const struct root_cause *c)
 {
-    json_t *cause = add_object(b, b->root, "root_cause");
+    json_t *cause = build_add_object(b, b->root, "root_cause");
 
     if (b->failed)
         return;
-    set_text(b, cause, "summary", c->summary);
-    set_text(b, cause, "line", c->line);
+    build_set_text(b, cause, "summary", c->summary);
+    build_set_text(b, cause, "line", c->line);
     if (c->line)
-        set_number(b, cause, "line_number", c->line_number);
-    add_texts(b, cause, "before", c->before);
-    add_texts(b, cause, "after", c->after);
+        build_set_number(b, cause, "line_number", c->line_number);
+    build_set_texts(b, cause, "before", c->before);
+    build_set_texts(b, cause, "after", c->after);
 }
 
-static void add_class(struct builder *b, const struct root_cause *c)
+static void add_class(struct build *b, const struct root_cause *c)
 {
     json_t *captures;
 
-    set_text(b, b->root, "class", c->class_name);
-    set_text(b, b->root, "signature", c->signature);
-    captures = add_object(b, b->root, "captures");
+    build_set_text(b, b->root, "class", c->class_name);
+    build_set_text(b, b->root, "signature", c->signature);
+    captures = build_add_object(b, b->root, "captures");
     for (size_t i = 0; !b->failed && i < c->n_captures; i++)
-        set_text(b, captures, c->captures[i].name, c->captures[i].value);
-    set_text(b, b->root, "fingerprint", c->fingerprint);
-    set_text(b, b->root, "hint", c->hint);
+        build_set_text(b, captures, c->captures[i].name, c->captures[i].value);
+    build_set_text(b, b->root, "fingerprint", c->fingerprint);
+    build_set_text(b, b->root, "hint", c->hint);
 }
 
-static void add_decision(struct builder *b, const struct decision *d)
+static void add_decision(struct build *b, const struct decision *d)
 {
-    json_t *decision = add_object(b, b->root, "decision");
+    json_t *decision = build_add_object(b, b->root, "decision");
 
     if (b->failed)
         return;
-    set(b, decision, "restart", json_boolean(d->what.restart));
+    build_set(b, decision, "restart", json_boolean(d->what.restart));
     if (d->what.restart)
-        set_number(b, decision, "delay_usec", d->what.delay_usec);
+        build_set_number(b, decision, "delay_usec", d->what.delay_usec);
     else
-        set(b, decision, "exit_code", json_integer(d->what.exit_code));
-    set_text(b, decision, "reason", d->reason);
+        build_set(b, decision, "exit_code", json_integer(d->what.exit_code));
+    build_set_text(b, decision, "reason", d->reason);
 }
 
-static void add_command(struct builder *b, const struct report_facts *f)
+static void add_command(struct build *b, const struct report_facts *f)
 {
     _cleanup_strv_ char **command = NULL;
     json_t *environment;
 
     if (redact_command(f->command, &command) < 0)
         b->failed = true;
-    add_texts(b, b->root, "command", command);
-    environment = add_array(b, b->root, "environment");
+    build_set_texts(b, b->root, "command", command);
+    environment = build_add_array(b, b->root, "environment");
     for (size_t i = 0; !b->failed && f->environment && f->environment[i]; i++) {
         _cleanup_free_ char *shown = redact_environment(f->environment[i]);
         _cleanup_free_ char *clean = shown ? utf8_sanitize(shown, strlen(shown)) : NULL;
 
-        append(b, environment, clean ? json_string(clean) : NULL);
+        build_append(b, environment, clean ? json_string(clean) : NULL);
     }
 }
 
-static void add_identity(struct builder *b, const struct report_facts *f)
+static void add_identity(struct build *b, const struct report_facts *f)
 {
     json_t *root = b->root;
 
-    set_number(b, root, "schema_version", REPORT_SCHEMA_VERSION);
-    set_text(b, root, "coalmine_version", f->version);
-    set_text(b, root, "instance", f->instance);
-    set_text(b, root, "unit", f->unit);
-    set_text(b, root, "invocation", f->invocation);
-    set_number(b, root, "epoch", f->epoch);
-    set_number(b, root, "attempt", f->attempt);
-    set_time(b, root, "started", f->started.realtime);
-    set_time(b, root, "ended", f->ended.realtime);
-    set_number(b, root, "duration_usec", usec_sub(f->ended.monotonic, f->started.monotonic));
+    build_set_number(b, root, "schema_version", REPORT_SCHEMA_VERSION);
+    build_set_text(b, root, "coalmine_version", f->version);
+    build_set_text(b, root, "instance", f->instance);
+    build_set_text(b, root, "unit", f->unit);
+    build_set_text(b, root, "invocation", f->invocation);
+    build_set_number(b, root, "epoch", f->epoch);
+    build_set_number(b, root, "attempt", f->attempt);
+    build_set_time(b, root, "started", f->started.realtime);
+    build_set_time(b, root, "ended", f->ended.realtime);
+    build_set_number(b, root, "duration_usec", usec_sub(f->ended.monotonic, f->started.monotonic));
 }
 
 int report_json(const struct report_facts *facts, json_t **ret)
 {
-    struct builder b = {.root = json_object()};
+    struct build b = {.root = json_object()};
 
     if (!b.root)
         return -ENOMEM;
@@ -228,10 +151,8 @@ int report_json(const struct report_facts *facts, json_t **ret)
     add_ending(&b, facts->circumstances);
     add_phases(&b, facts);
     add_command(&b, facts);
-    if (b.failed) {
-        json_decref(b.root);
+    if (!build_finish(&b))
         return -ENOMEM;
-    }
     *ret = b.root;
     return 0;
 }
@@ -253,7 +174,7 @@ static void add_line(struct strbuf *b, const char *label, const char *text)
 
 static void add_presentable(struct strbuf *b, const char *label, const char *text)
 {
-    _cleanup_free_ char *shown = presentable(text);
+    _cleanup_free_ char *shown = build_presentable(text);
 
     if (shown)
         add_line(b, label, shown);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/timestamp.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -117,4 +116,14 @@ const char *timestamp_skip(const char *s)
     if (!end)
         end = timestamp_skip_clock(s);
     return end ? end : skip_digits(skip_char(skip_digits(s, 10, 10), "."), 2, 9);
+}
+
+bool timestamp_is_full(const char *s)
+{
+    const char *end = skip_digits(s, 4, 4);
+
+    end = skip_digits(skip_char(end, "-"), 2, 2);
+    end = skip_digits(skip_char(end, "-"), 2, 2);
+    end = skip_char(end, " T");
+    return end && timestamp_skip_clock(end);
 }
