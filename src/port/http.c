@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+#include "port/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <limits.h>
+
+#include "base/str.h"
+
+/* One descriptor that curl wants to be watched. */
+struct watch {
+    struct http *http;
+    struct loop_io *io;
+};
+
+struct http {
+    struct loop *loop;
+    CURLM *multi;
+    struct loop_timer *timer;
+};
+
+struct http_transfer {
+    struct http *http;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct strbuf body;
+    size_t received; /* headers and body */
+    size_t max_bytes;
+    bool too_large;
+    char error[CURL_ERROR_SIZE];
+    http_fn fn;
+    void *userdata;
+};
+
+static void transfer_free(struct http_transfer *t)
+{
+    if (!t)
+        return;
+    if (t->easy)
+        (void) curl_multi_remove_handle(t->http->multi, t->easy);
+    curl_easy_cleanup(t->easy);
+    curl_slist_free_all(t->headers);
+    strbuf_release(&t->body);
+    free(t);
+}
+DEFINE_CLEANUP(struct http_transfer *, transfer_free);
+
+/* How it ended */
+
+static enum http_outcome connect_outcome(CURL *easy)
+{
+    long os_error = 0;
+
+    (void) curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+    return os_error == ECONNREFUSED ? HTTP_REFUSED : HTTP_UNREACHABLE;
+}
+
+static enum http_outcome outcome_of(const struct http_transfer *t, CURLcode code)
+{
+    if (t->too_large)
+        return HTTP_TOO_LARGE;
+    switch ((int) code) {
+    case CURLE_OK:
+        return HTTP_COMPLETE;
+    case CURLE_COULDNT_CONNECT:
+        return connect_outcome(t->easy);
+    case CURLE_OPERATION_TIMEDOUT:
+        return HTTP_TIMEOUT;
+    case CURLE_FILESIZE_EXCEEDED:
+        return HTTP_TOO_LARGE;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return HTTP_TLS;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_INTERFACE_FAILED:
+    case CURLE_OUT_OF_MEMORY:
+    case CURLE_FAILED_INIT:
+        return HTTP_UNREACHABLE;
+    default:
+        return HTTP_RESET; /* closed, or no HTTP at all */
+    }
+}
+
+static usec_t duration_of(CURL *easy)
+{
+    curl_off_t usec = 0;
+
+    (void) curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &usec);
+    return usec > 0 ? (usec_t) usec : 0;
+}
+
+/* Tells and frees. The owner may start and cancel others meanwhile. */
+static void finish(struct http_transfer *done, CURLcode code)
+{
+    _cleanup_(transfer_freep) struct http_transfer *t = done;
+    struct http_answer answer = {
+        .outcome = outcome_of(t, code),
+        .body = str_or_empty(t->body.data),
+        .body_len = t->body.len,
+        .total_usec = duration_of(t->easy),
+        .detail = code == CURLE_OK ? NULL : t->error[0] ? t->error : curl_easy_strerror(code),
+    };
+
+    (void) curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &answer.status);
+    t->fn(&answer, t->userdata);
+}
+
+static void collect_finished(struct http *h)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(h->multi, &left))) {
+        struct http_transfer *t = NULL;
+
+        if (message->msg == CURLMSG_DONE &&
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **) &t) == CURLE_OK && t)
+            finish(t, message->data.result);
+    }
+}
+
+/* curl on the loop */
+
+static void on_io(int fd, int events, void *userdata)
+{
+    struct watch *w = userdata;
+    struct http *h = w->http; /* the watch may be gone after the call */
+    int running, bits = (events & LOOP_READ ? CURL_CSELECT_IN : 0) | (events & LOOP_WRITE ? CURL_CSELECT_OUT : 0);
+
+    (void) curl_multi_socket_action(h->multi, fd, bits, &running);
+    collect_finished(h);
+}
+
+static void on_timer(void *userdata)
+{
+    struct http *h = userdata;
+    int running;
+
+    (void) curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    collect_finished(h);
+}
+
+static void watch_free(struct watch *w)
+{
+    if (!w)
+        return;
+    loop_io_free(w->io);
+    free(w);
+}
+
+static struct watch *watch_new(struct http *h, curl_socket_t fd)
+{
+    struct watch *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->http = h;
+    if (loop_io_new(h->loop, fd, 0, on_io, w, &w->io) == 0 && curl_multi_assign(h->multi, fd, w) == CURLM_OK)
+        return w;
+    watch_free(w);
+    return NULL;
+}
+
+static int on_socket(CURL *easy unused, curl_socket_t fd, int what, void *userdata, void *socket_data)
+{
+    struct http *h = userdata;
+    struct watch *w = socket_data;
+
+    if (what == CURL_POLL_REMOVE) {
+        watch_free(w);
+        (void) curl_multi_assign(h->multi, fd, NULL);
+        return 0;
+    }
+    if (!w)
+        w = watch_new(h, fd);
+    if (!w)
+        return -1;
+    loop_io_set(w->io, (what & CURL_POLL_IN ? LOOP_READ : 0) | (what & CURL_POLL_OUT ? LOOP_WRITE : 0));
+    return 0;
+}
+
+static int on_timeout_wanted(CURLM *multi unused, long msec, void *userdata)
+{
+    struct http *h = userdata;
+
+    loop_timer_set(h->timer,
+                   msec < 0 ? USEC_INFINITY : usec_add(loop_now().monotonic, (usec_t) msec * USEC_PER_MSEC));
+    return 0;
+}
+
+/* The library is initialised once in a process's life; it has no way to be told that it is no longer needed. */
+static int init_library(void)
+{
+    static bool done;
+
+    if (!done && curl_global_init(CURL_GLOBAL_NOTHING) != CURLE_OK)
+        return -ENOMEM;
+    done = true;
+    return 0;
+}
+
+int http_new(struct loop *l, struct http **ret)
+{
+    _cleanup_(http_freep) struct http *h = calloc(1, sizeof *h);
+    int r = init_library();
+
+    if (!h || r < 0)
+        return -ENOMEM;
+    h->loop = l;
+    h->multi = curl_multi_init();
+    r = h->multi ? loop_timer_new(l, on_timer, h, &h->timer) : -ENOMEM;
+    if (r < 0)
+        return r;
+    if (curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
+        curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h) != CURLM_OK ||
+        curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timeout_wanted) != CURLM_OK ||
+        curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h) != CURLM_OK)
+        return -EINVAL;
+    *ret = steal_pointer(&h);
+    return 0;
+}
+
+void http_free(struct http *h)
+{
+    if (!h)
+        return;
+    if (h->multi)
+        (void) curl_multi_cleanup(h->multi);
+    loop_timer_free(h->timer);
+    free(h);
+}
+
+/* A transfer */
+
+/* Counts what has come; false once it is more than any honest answer. */
+static bool admit(struct http_transfer *t, size_t n)
+{
+    t->received += n;
+    t->too_large = t->received > t->max_bytes;
+    return !t->too_large;
+}
+
+static size_t on_header(char *data unused, size_t size, size_t n, void *userdata)
+{
+    return admit(userdata, size * n) ? size * n : 0;
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *userdata)
+{
+    struct http_transfer *t = userdata;
+
+    if (!admit(t, size * n))
+        return 0;
+    strbuf_append_n(&t->body, data, size * n);
+    return t->body.failed ? 0 : size * n;
+}
+
+static int add_header(struct http_transfer *t, const char *header)
+{
+    struct curl_slist *more = header ? curl_slist_append(t->headers, header) : NULL;
+
+    if (!more)
+        return -ENOMEM;
+    t->headers = more;
+    return 0;
+}
+
+static int add_headers(struct http_transfer *t, const struct http_request *r)
+{
+    _cleanup_free_ char *bearer = NULL;
+    int error = add_header(t, "Accept: application/json");
+
+    if (error == 0 && r->body)
+        error = add_header(t, "Content-Type: application/json");
+    if (error == 0 && r->body)
+        error = add_header(t, "Expect:"); /* no 100-continue: servers of this kind answer it late or never */
+    if (error == 0 && r->bearer) {
+        bearer = str_format("Authorization: Bearer %s", r->bearer);
+        error = add_header(t, bearer);
+    }
+    return error;
+}
+
+#define SET(option, value) (curl_easy_setopt(t->easy, (option), (value)) == CURLE_OK)
+
+/* Nothing of the environment has a say, and each transfer has a connection of its own. */
+static bool set_manners(struct http_transfer *t)
+{
+    return SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_NOPROXY, "*") && SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
+           SET(CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1) && SET(CURLOPT_FRESH_CONNECT, 1L) &&
+           SET(CURLOPT_FORBID_REUSE, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
+           SET(CURLOPT_HTTP_CONTENT_DECODING, 0L) && SET(CURLOPT_USERAGENT, "coalmine/" COALMINE_VERSION);
+}
+
+static bool set_request(struct http_transfer *t, const struct http_request *r)
+{
+    usec_t msec = MIN(MAX(r->timeout_usec / USEC_PER_MSEC, (usec_t) 1), (usec_t) LONG_MAX);
+
+    return SET(CURLOPT_URL, r->url) && SET(CURLOPT_TIMEOUT_MS, (long) msec) &&
+           SET(CURLOPT_CONNECTTIMEOUT_MS, (long) msec) && SET(CURLOPT_HTTPHEADER, t->headers) &&
+           (!r->ca_file || SET(CURLOPT_CAINFO, r->ca_file)) &&
+           (!r->body || (SET(CURLOPT_POST, 1L) && SET(CURLOPT_COPYPOSTFIELDS, r->body)));
+}
+
+static bool set_callbacks(struct http_transfer *t)
+{
+    return SET(CURLOPT_PRIVATE, t) && SET(CURLOPT_ERRORBUFFER, t->error) &&
+           SET(CURLOPT_HEADERFUNCTION, on_header) && SET(CURLOPT_HEADERDATA, t) &&
+           SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, t);
+}
+
+static int start(struct http *h, const struct http_request *r, bool connect_only, http_fn fn, void *userdata,
+                 struct http_transfer **ret)
+{
+    _cleanup_(transfer_freep) struct http_transfer *t = calloc(1, sizeof *t);
+    int error;
+
+    if (!t)
+        return -ENOMEM;
+    *t = (struct http_transfer){ .http = h, .max_bytes = r->max_bytes, .fn = fn, .userdata = userdata };
+    error = add_headers(t, r);
+    if (error < 0)
+        return error;
+    t->easy = curl_easy_init();
+    if (!t->easy || !set_manners(t) || !set_request(t, r) || !set_callbacks(t) ||
+        !SET(CURLOPT_CONNECT_ONLY, connect_only ? 1L : 0L))
+        return -ENOMEM;
+    if (curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
+        return -ENOMEM;
+    *ret = steal_pointer(&t);
+    return 0;
+}
+
+int http_start(struct http *h, const struct http_request *r, http_fn fn, void *userdata,
+               struct http_transfer **ret)
+{
+    return start(h, r, false, fn, userdata, ret);
+}
+
+void http_cancel(struct http_transfer *t)
+{
+    transfer_free(t);
+}
+
+/* Endpoints */
+
+int http_endpoint(const char *url, char **ret_host, uint16_t *ret_port)
+{
+    CURLU *parts = curl_url();
+    char *host = NULL, *port = NULL, *copy = NULL;
+    int r = -EINVAL;
+
+    if (!parts)
+        return -ENOMEM;
+    if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+        curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
+        size_t len = strlen(host);
+        bool bracketed = host[0] == '[' && len > 2;
+
+        copy = bracketed ? strndup(host + 1, len - 2) : strdup(host);
+        r = copy ? 0 : -ENOMEM;
+    }
+    if (r == 0) {
+        *ret_host = copy;
+        *ret_port = (uint16_t) strtoul(port, NULL, 10); /* the library has checked it */
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parts);
+    return r;
+}
+
+/* A knock is a transfer that ends with its connection. */
+
+struct http_knock {
+    struct http_transfer *transfer;
+    http_knock_fn fn;
+    void *userdata;
+};
+
+static int knock_error(enum http_outcome outcome)
+{
+    switch (outcome) {
+    case HTTP_COMPLETE:
+        return 0;
+    case HTTP_REFUSED:
+        return -ECONNREFUSED;
+    case HTTP_TIMEOUT:
+        return -ETIMEDOUT;
+    case HTTP_RESET:
+    case HTTP_TOO_LARGE:
+    case HTTP_TLS:
+    case HTTP_UNREACHABLE:
+    case HTTP_CANCELLED:
+        break;
+    }
+    return -EHOSTUNREACH;
+}
+
+static void on_knocked(const struct http_answer *answer, void *userdata)
+{
+    struct http_knock *k = userdata;
+
+    k->transfer = NULL;
+    k->fn(knock_error(answer->outcome), k->userdata);
+}
+
+/* Without the scheme: of https only the TCP connection is wanted. */
+static char *plain_url(const char *url)
+{
+    _cleanup_free_ char *host = NULL;
+    uint16_t port;
+
+    if (http_endpoint(url, &host, &port) < 0)
+        return NULL;
+    return str_format(strchr(host, ':') ? "http://[%s]:%u" : "http://%s:%u", host, (unsigned) port);
+}
+
+int http_knock(struct http *h, const char *url, usec_t timeout_usec, http_knock_fn fn, void *userdata,
+               struct http_knock **ret)
+{
+    _cleanup_free_ char *plain = plain_url(url);
+    struct http_request request = { .url = plain, .timeout_usec = timeout_usec };
+    struct http_knock *k = calloc(1, sizeof *k);
+    int r;
+
+    if (!k)
+        return -ENOMEM;
+    if (!plain) {
+        free(k);
+        return -EINVAL;
+    }
+    *k = (struct http_knock){ .fn = fn, .userdata = userdata };
+    r = start(h, &request, true, on_knocked, k, &k->transfer);
+    if (r < 0)
+        free(k);
+    else
+        *ret = k;
+    return r;
+}
+
+void http_knock_free(struct http_knock *k)
+{
+    if (!k)
+        return;
+    http_cancel(k->transfer);
+    free(k);
+}
