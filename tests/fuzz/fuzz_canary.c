@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as what a server answers: the first two choose how it came, the rest is the body; and as what an
- * operator may have written for a prompt. */
+/* Bytes as what a server answers: the first two choose how it came, the rest is the body; and as
+ * what an operator may have written for a prompt. */
 
 #include <assert.h>
 #include <jansson.h>
@@ -16,7 +16,8 @@ static struct http_answer answer_from(const uint8_t *bytes, size_t n)
 {
     static const long statuses[] = {200, 200, 200, 204, 307, 400, 401, 404, 429, 500, 503, 600, 0};
     static const enum http_outcome outcomes[] = {
-        HTTP_REFUSED, HTTP_RESET, HTTP_TIMEOUT, HTTP_TOO_LARGE, HTTP_TLS, HTTP_UNREACHABLE, HTTP_CANCELLED,
+        HTTP_REFUSED, HTTP_RESET,       HTTP_TIMEOUT,   HTTP_TOO_LARGE,
+        HTTP_TLS,     HTTP_UNREACHABLE, HTTP_CANCELLED,
     };
     bool broken = n > 0 && bytes[0] >= 240;
 
@@ -74,8 +75,10 @@ static void check_request(const char *bytes, size_t n, uint8_t how)
 {
     _cleanup_free_ char *prompt = strndup(bytes, n);
     _cleanup_free_ char *clean = utf8_sanitize(prompt, strlen(prompt));
-    const struct canary_config c = {
-        .kind = how & 1 ? CANARY_CHAT : CANARY_COMPLETIONS, .prompt = prompt, .max_tokens = how, .top_p = -1};
+    const struct canary_config c = {.kind = how & 1 ? CANARY_CHAT : CANARY_COMPLETIONS,
+                                    .prompt = prompt,
+                                    .max_tokens = how,
+                                    .top_p = -1};
     struct canary_request r = {};
     json_t *body, *asked;
 

@@ -24,7 +24,8 @@ static uint8_t take(struct reader *r)
 static usec_t take_span(struct reader *r)
 {
     static const usec_t spans[] = {
-        0, 1, USEC_PER_SEC, 30 * USEC_PER_SEC, 10 * USEC_PER_MINUTE, USEC_PER_DAY, LATEST / 4, USEC_INFINITY,
+        0, 1, USEC_PER_SEC, 30 * USEC_PER_SEC, USEC_PER_HOUR, USEC_PER_DAY, LATEST / 4,
+        USEC_INFINITY,
     };
 
     return spans[take(r) % ARRAY_SIZE(spans)];
@@ -48,7 +49,8 @@ static struct fsm_limits take_limits(struct reader *r)
 
 static struct fsm_event take_event(struct reader *r, const struct fsm *f, uint8_t how)
 {
-    static const enum exit_code codes[] = {EXIT_UNMENDABLE, EXIT_BUDGET, EXIT_STOPPED, EXIT_INTERNAL};
+    static const enum exit_code codes[] = {EXIT_UNMENDABLE, EXIT_BUDGET, EXIT_STOPPED,
+                                           EXIT_INTERNAL};
     struct fsm_event e = {.kind = take(r) % N_FSM_EVENTS, .epoch = f->epoch};
 
     /* One in eight is of another epoch. */

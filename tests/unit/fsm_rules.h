@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What must hold of every step of the state machine, whatever the events: shared by the exploration and
- * by the fuzz target. */
+/* What must hold of every step of the state machine, whatever the events: shared by the exploration
+ * and by the fuzz target. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static inline bool rules_asked(const struct fsm_step *step, enum fsm_action_kind
     return false;
 }
 
-static inline bool rules_same_deadlines(const struct fsm_deadlines *a, const struct fsm_deadlines *b)
+static inline bool rules_same_deadlines(const struct fsm_deadlines *a,
+                                        const struct fsm_deadlines *b)
 {
     return a->stall == b->stall && a->load == b->load && a->kill == b->kill &&
            a->give_up == b->give_up && a->collect == b->collect && a->cool == b->cool &&
@@ -123,7 +124,8 @@ static inline const char *rules_of_deadlines(const struct fsm *f, const struct f
         return "both kill and give-up armed";
     if (!ending && (rules_armed(d->kill) || rules_armed(d->give_up)))
         return "a kill deadline where nothing is being ended";
-    if (ending && l->stop_usec != USEC_INFINITY && !rules_armed(d->kill) && !rules_armed(d->give_up))
+    if (ending && l->stop_usec != USEC_INFINITY && !rules_armed(d->kill) &&
+        !rules_armed(d->give_up))
         return "ending processes without a kill deadline";
     if (rules_armed(d->collect) != f->collecting)
         return "collect deadline and collecting do not agree";
@@ -219,7 +221,8 @@ static inline const char *rules_of_actions(const struct fsm *before, const struc
 static inline bool rules_outlives(const struct fsm *before, const struct fsm_event *e)
 {
     return (before->spawning && e->kind != FSM_SPAWN_FAILED) ||
-           (before->alive && e->kind != FSM_EXITED) || (before->populated && e->kind != FSM_EMPTY) ||
+           (before->alive && e->kind != FSM_EXITED) ||
+           (before->populated && e->kind != FSM_EMPTY) ||
            (before->collecting && e->kind != FSM_DIAGNOSED && e->kind != FSM_TIMER);
 }
 
@@ -275,7 +278,8 @@ static inline const char *rules_broken(const struct fsm *before, const struct fs
 }
 
 /* A stop must come to an end even if neither the server nor the supervisor ever answers. */
-static inline const char *rules_of_stopping(const struct fsm *f, const struct fsm_limits *l, usec_t now)
+static inline const char *rules_of_stopping(const struct fsm *f, const struct fsm_limits *l,
+                                            usec_t now)
 {
     struct fsm_event e = {.kind = FSM_STOP};
     struct fsm state = *f;

@@ -5,7 +5,7 @@
 
 #define SEC USEC_PER_SEC
 
-/* random 0 gives the least pause, the greatest random the longest: half and the whole of the same. */
+/* random 0 gives the least pause, the greatest random the longest: half and the whole. */
 static void test_bounds(void **state unused)
 {
     static const struct {
@@ -33,7 +33,8 @@ static void test_bounds(void **state unused)
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        assert_row(rows[i].name, backoff_next(rows[i].first, rows[i].max, rows[i].n, 0) == rows[i].least);
+        assert_row(rows[i].name,
+                   backoff_next(rows[i].first, rows[i].max, rows[i].n, 0) == rows[i].least);
         assert_row(rows[i].name,
                    backoff_next(rows[i].first, rows[i].max, rows[i].n, UINT64_MAX) == rows[i].most);
     }
@@ -47,7 +48,8 @@ static void test_jitter_is_even(void **state unused)
     assert_int_equal(backoff_next(8 * SEC, 8 * SEC, 1, UINT64_MAX / 4), 5 * SEC);
     assert_int_equal(backoff_next(8 * SEC, 8 * SEC, 1, UINT64_MAX / 2), 6 * SEC);
     assert_int_equal(backoff_next(8 * SEC, 8 * SEC, 1, UINT64_MAX / 4 * 3), 7 * SEC);
-    for (uint64_t random = 0; random < UINT64_MAX - UINT64_MAX / 1000; random += UINT64_MAX / 1000) {
+    for (uint64_t random = 0; random < UINT64_MAX - UINT64_MAX / 1000;
+         random += UINT64_MAX / 1000) {
         usec_t pause = backoff_next(8 * SEC, 8 * SEC, 1, random);
 
         assert_true(pause >= before);

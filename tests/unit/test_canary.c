@@ -14,21 +14,29 @@
 #define DETAIL_MAX 200
 
 static char greeting[] = "Count \"from\" one\n";
-static const struct canary_config chat = {
-    .kind = CANARY_CHAT, .prompt = greeting, .temperature = 0.6, .top_p = 0.95, .max_tokens = 16, .min_tokens = 1};
+static const struct canary_config chat = {.kind = CANARY_CHAT,
+                                          .prompt = greeting,
+                                          .temperature = 0.6,
+                                          .top_p = 0.95,
+                                          .max_tokens = 16,
+                                          .min_tokens = 1};
 static const struct canary_config any_tokens = {.kind = CANARY_CHAT, .min_tokens = 0};
 static const struct canary_config five_tokens = {
     .kind = CANARY_CHAT, .prompt = greeting, .top_p = -1, .max_tokens = 16, .min_tokens = 5};
 
 static struct http_answer answer(long status, const char *body)
 {
-    return (struct http_answer){
-        .outcome = HTTP_COMPLETE, .status = status, .body = body, .body_len = strlen(body), .total_usec = 7};
+    return (struct http_answer){.outcome = HTTP_COMPLETE,
+                                .status = status,
+                                .body = body,
+                                .body_len = strlen(body),
+                                .total_usec = 7};
 }
 
 /* Requests */
 
-static void assert_body(const struct canary_config *c, const char *model, const char *path, const char *body)
+static void assert_body(const struct canary_config *c, const char *model, const char *path,
+                        const char *body)
 {
     struct canary_request r = {};
 
@@ -43,7 +51,8 @@ static void assert_body(const struct canary_config *c, const char *model, const 
 static void test_builds_chat(void **state unused)
 {
     assert_body(&chat, "org/model", "/v1/chat/completions",
-                "{\"model\":\"org/model\",\"messages\":[{\"role\":\"user\",\"content\":\"Count \\\"from\\\" one\\n\"}],"
+                "{\"model\":\"org/model\",\"messages\":[{\"role\":\"user\",\"content\":\"Count "
+                "\\\"from\\\" one\\n\"}],"
                 "\"max_tokens\":16,\"temperature\":0.6,\"top_p\":0.95,\"stream\":false}");
 }
 
@@ -58,7 +67,8 @@ static void test_builds_completions(void **state unused)
                                     .max_tokens = UINT64_MAX};
 
     assert_body(&c, NULL, "/generate",
-                "{\"prompt\":\"\xc3\xa9\xef\xbf\xbd\",\"max_tokens\":9223372036854775807,\"stream\":false}");
+                "{\"prompt\":\"\xc3\xa9\xef\xbf\xbd\",\"max_tokens\":9223372036854775807,"
+                "\"stream\":false}");
 }
 
 static void test_usual_path_of_completions(void **state unused)
@@ -67,7 +77,8 @@ static void test_usual_path_of_completions(void **state unused)
         .kind = CANARY_COMPLETIONS, .temperature = 0, .top_p = INFINITY, .max_tokens = 1};
 
     assert_body(&c, "m\xff", "/v1/completions",
-                "{\"model\":\"m\xef\xbf\xbd\",\"prompt\":\"\",\"max_tokens\":1,\"temperature\":0.0,\"stream\":false}");
+                "{\"model\":\"m\xef\xbf\xbd\",\"prompt\":\"\",\"max_tokens\":1,\"temperature\":0.0,"
+                "\"stream\":false}");
 }
 
 /* Judgements */
@@ -80,26 +91,29 @@ struct judge_row {
     const char *detail;
 };
 
-static void judge_rows(const struct canary_config *c, const char *model, const struct judge_row *rows, size_t n)
+static void judge_rows(const struct canary_config *c, const char *model,
+                       const struct judge_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct http_answer a = answer(rows[i].status, rows[i].body);
         struct judgement j = {};
 
         assert_int_equal(canary_judge(c, model, &a, &j), 0);
-        if (j.verdict != rows[i].verdict || j.tokens != rows[i].tokens || !str_equal(j.detail, rows[i].detail))
-            fail_msg("%ld %s: %s, %llu tokens, %s", rows[i].status, rows[i].body, verdict_name(j.verdict),
-                     (unsigned long long) j.tokens, j.detail ? j.detail : "(no detail)");
+        if (j.verdict != rows[i].verdict || j.tokens != rows[i].tokens ||
+            !str_equal(j.detail, rows[i].detail))
+            fail_msg("%ld %s: %s, %llu tokens, %s", rows[i].status, rows[i].body,
+                     verdict_name(j.verdict), (unsigned long long) j.tokens,
+                     j.detail ? j.detail : "(no detail)");
         assert_int_equal(j.total_usec, 7);
         judgement_release(&j);
         assert_null(j.detail);
     }
 }
 
-#define JUDGE(c, model, ...)                                    \
-    do {                                                        \
-        static const struct judge_row rows[] = {__VA_ARGS__};   \
-        judge_rows((c), (model), rows, ARRAY_SIZE(rows));       \
+#define JUDGE(c, model, ...)                                  \
+    do {                                                      \
+        static const struct judge_row rows[] = {__VA_ARGS__}; \
+        judge_rows((c), (model), rows, ARRAY_SIZE(rows));     \
     } while (0)
 
 #define GENERATED(tokens, body) {200, body, VERDICT_GENERATED, tokens, NULL}
@@ -108,46 +122,56 @@ static void judge_rows(const struct canary_config *c, const char *model, const s
 
 static void test_tokens(void **state unused)
 {
-    JUDGE(&chat, NULL,
-          GENERATED(16, "{\"choices\":[{\"message\":{\"content\":\"one two\"}}],\"usage\":{\"completion_tokens\":16}}"),
-          /* A reasoning model, before and after its servers agreed on a name. */
-          GENERATED(1, "{\"choices\":[{\"message\":{\"content\":\"\",\"reasoning_content\":\"Hm\"}}]}"),
-          GENERATED(1, "{\"choices\":[{\"message\":{\"content\":null,\"reasoning\":\"Hm\"}}]}"),
-          /* A token may be no text yet. */
-          GENERATED(3, "{\"choices\":[{\"message\":{\"content\":\"\"}}],\"usage\":{\"completion_tokens\":3}}"),
-          GENERATED(3, "{\"choices\":[{}],\"usage\":{\"completion_tokens\":3}}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\" one\"}]}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"\"},{\"text\":\"x\"}]}"),
-          /* Usage that says nothing, or nonsense, leaves it to the text. */
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":null}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":0}}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":-4}}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":\"9\"}}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":[9]}"),
-          GENERATED(9223372036854775807,
-                    "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":9223372036854775807}}"),
-          /* Byte tokens make any character, this one too. */
-          GENERATED(1, "{\"choices\":[{\"text\":\"\\u0000\"}]}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"error\":null}"),
-          GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"error\":\"\"}"),
-          {201, "{\"choices\":[{\"text\":\"x\"}]}", VERDICT_GENERATED, 1, NULL});
-    JUDGE(&chat, NULL, NOTHING("{\"choices\":[{\"message\":{\"content\":\"\"}}]}"),
-          NOTHING("{\"choices\":[{\"message\":{\"content\":\"\"}}],\"usage\":{\"completion_tokens\":0}}"),
-          NOTHING("{\"choices\":[{\"message\":{\"content\":null}}],\"usage\":{\"prompt_tokens\":9}}"),
-          NOTHING("{\"choices\":[{\"message\":{\"role\":\"assistant\"}}]}"), NOTHING("{\"choices\":[{}]}"),
-          NOTHING("{\"choices\":[null,7,\"text\",[\"x\"]]}"), NOTHING("{\"choices\":[{\"message\":\"text\"}]}"),
-          NOTHING("{\"choices\":[{\"message\":{\"content\":[1]}}]}"),
-          NOTHING("{\"choices\":[{\"text\":\"x\",\"text\":\"\"}]}"));
+    JUDGE(
+        &chat, NULL,
+        GENERATED(16, "{\"choices\":[{\"message\":{\"content\":\"one "
+                      "two\"}}],\"usage\":{\"completion_tokens\":16}}"),
+        /* A reasoning model, before and after its servers agreed on a name. */
+        GENERATED(1,
+                  "{\"choices\":[{\"message\":{\"content\":\"\",\"reasoning_content\":\"Hm\"}}]}"),
+        GENERATED(1, "{\"choices\":[{\"message\":{\"content\":null,\"reasoning\":\"Hm\"}}]}"),
+        /* A token may be no text yet. */
+        GENERATED(
+            3,
+            "{\"choices\":[{\"message\":{\"content\":\"\"}}],\"usage\":{\"completion_tokens\":3}}"),
+        GENERATED(3, "{\"choices\":[{}],\"usage\":{\"completion_tokens\":3}}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\" one\"}]}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"\"},{\"text\":\"x\"}]}"),
+        /* Usage that says nothing, or nonsense, leaves it to the text. */
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":null}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":0}}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":-4}}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":\"9\"}}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"usage\":[9]}"),
+        GENERATED(9223372036854775807, "{\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_"
+                                       "tokens\":9223372036854775807}}"),
+        /* Byte tokens make any character, this one too. */
+        GENERATED(1, "{\"choices\":[{\"text\":\"\\u0000\"}]}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"error\":null}"),
+        GENERATED(1, "{\"choices\":[{\"text\":\"x\"}],\"error\":\"\"}"),
+        {201, "{\"choices\":[{\"text\":\"x\"}]}", VERDICT_GENERATED, 1, NULL});
+    JUDGE(
+        &chat, NULL, NOTHING("{\"choices\":[{\"message\":{\"content\":\"\"}}]}"),
+        NOTHING(
+            "{\"choices\":[{\"message\":{\"content\":\"\"}}],\"usage\":{\"completion_tokens\":0}}"),
+        NOTHING("{\"choices\":[{\"message\":{\"content\":null}}],\"usage\":{\"prompt_tokens\":9}}"),
+        NOTHING("{\"choices\":[{\"message\":{\"role\":\"assistant\"}}]}"),
+        NOTHING("{\"choices\":[{}]}"), NOTHING("{\"choices\":[null,7,\"text\",[\"x\"]]}"),
+        NOTHING("{\"choices\":[{\"message\":\"text\"}]}"),
+        NOTHING("{\"choices\":[{\"message\":{\"content\":[1]}}]}"),
+        NOTHING("{\"choices\":[{\"text\":\"x\",\"text\":\"\"}]}"));
 }
 
 static void test_min_tokens(void **state unused)
 {
-    JUDGE(&five_tokens, NULL, GENERATED(5, "{\"choices\":[{}],\"usage\":{\"completion_tokens\":5}}"),
-          {200, "{\"choices\":[{\"text\":\"a long story\"}],\"usage\":{\"completion_tokens\":4}}", VERDICT_NO_TOKENS, 4,
-           "fewer than the 5 tokens that it must be"},
+    JUDGE(&five_tokens, NULL,
+          GENERATED(5, "{\"choices\":[{}],\"usage\":{\"completion_tokens\":5}}"),
+          {200, "{\"choices\":[{\"text\":\"a long story\"}],\"usage\":{\"completion_tokens\":4}}",
+           VERDICT_NO_TOKENS, 4, "fewer than the 5 tokens that it must be"},
           /* Where nobody counts, five bytes may be five tokens. */
           GENERATED(1, "{\"choices\":[{\"text\":\"abcde\"}]}"),
-          {200, "{\"choices\":[{\"text\":\"abcd\"}]}", VERDICT_NO_TOKENS, 1, "fewer than the 5 tokens that it must be"},
+          {200, "{\"choices\":[{\"text\":\"abcd\"}]}", VERDICT_NO_TOKENS, 1,
+           "fewer than the 5 tokens that it must be"},
           NOTHING("{\"choices\":[{\"text\":\"\"}]}"));
     JUDGE(&any_tokens, NULL, NOTHING("{\"choices\":[{\"text\":\"\"}]}"));
 }
@@ -157,28 +181,34 @@ static void test_other_name_of_the_model(void **state unused)
 {
     JUDGE(&chat, "kimi", GENERATED(1, "{\"model\":\"kimi\",\"choices\":[{\"text\":\"x\"}]}"),
           GENERATED(1, "{\"model\":null,\"choices\":[{\"text\":\"x\"}]}"),
-          {200, "{\"model\":\"/srv/models\\nKimi\",\"choices\":[{\"text\":\"x\"}]}", VERDICT_GENERATED, 1,
-           "answered as model /srv/models Kimi"},
+          {200, "{\"model\":\"/srv/models\\nKimi\",\"choices\":[{\"text\":\"x\"}]}",
+           VERDICT_GENERATED, 1, "answered as model /srv/models Kimi"},
           NOTHING("{\"model\":\"other\",\"choices\":[{\"text\":\"\"}]}"));
     JUDGE(&chat, NULL, GENERATED(1, "{\"model\":\"kimi\",\"choices\":[{\"text\":\"x\"}]}"));
 }
 
 static void test_bad_json(void **state unused)
 {
-    JUDGE(&chat, NULL, BAD("an empty answer", ""), BAD("not a JSON object", "[]"),
-          BAD("not JSON: string or '}' expected near end of file", "{"),
-          BAD("not JSON: '[' or '{' expected near '<'", "<html>\n<body>It works!</body>"),
-          BAD("not JSON: '[' or '{' expected near 'null'", "null"),
-          BAD("not JSON: end of file expected near '{'", "{} {}"),
-          BAD("not JSON: invalid token near 'NaN'", "{\"choices\":[{\"text\":\"x\",\"logprob\":NaN}]}"),
-          BAD("not JSON: too big integer near '99999999999999999999'",
-              "{\"usage\":{\"completion_tokens\":99999999999999999999}}"),
-          BAD("not JSON: real number overflow near '1e999'", "{\"usage\":{\"completion_tokens\":1e999}}"),
-          BAD("not JSON: invalid Unicode '\\uD800' near '\"\\ud800\"'", "{\"choices\":[{\"text\":\"\\ud800\"}]}"),
-          BAD("no choices in the answer", "{}"), BAD("no choices in the answer", "{\"choices\":[]}"),
-          BAD("no choices in the answer", "{\"choices\":{\"text\":\"x\"}}"),
-          BAD("no choices in the answer", "{\"choices\":null,\"usage\":{\"completion_tokens\":3}}"));
-    JUDGE(&chat, NULL, {0, "{\"choices\":[{\"text\":\"x\"}]}", VERDICT_BAD_JSON, 0, "HTTP 0: {\"choices\":[{\"text\":\"x\"}]}"},
+    JUDGE(
+        &chat, NULL, BAD("an empty answer", ""), BAD("not a JSON object", "[]"),
+        BAD("not JSON: string or '}' expected near end of file", "{"),
+        BAD("not JSON: '[' or '{' expected near '<'", "<html>\n<body>It works!</body>"),
+        BAD("not JSON: '[' or '{' expected near 'null'", "null"),
+        BAD("not JSON: end of file expected near '{'", "{} {}"),
+        BAD("not JSON: invalid token near 'NaN'",
+            "{\"choices\":[{\"text\":\"x\",\"logprob\":NaN}]}"),
+        BAD("not JSON: too big integer near '99999999999999999999'",
+            "{\"usage\":{\"completion_tokens\":99999999999999999999}}"),
+        BAD("not JSON: real number overflow near '1e999'",
+            "{\"usage\":{\"completion_tokens\":1e999}}"),
+        BAD("not JSON: invalid Unicode '\\uD800' near '\"\\ud800\"'",
+            "{\"choices\":[{\"text\":\"\\ud800\"}]}"),
+        BAD("no choices in the answer", "{}"), BAD("no choices in the answer", "{\"choices\":[]}"),
+        BAD("no choices in the answer", "{\"choices\":{\"text\":\"x\"}}"),
+        BAD("no choices in the answer", "{\"choices\":null,\"usage\":{\"completion_tokens\":3}}"));
+    JUDGE(&chat, NULL,
+          {0, "{\"choices\":[{\"text\":\"x\"}]}", VERDICT_BAD_JSON, 0,
+           "HTTP 0: {\"choices\":[{\"text\":\"x\"}]}"},
           {101, "", VERDICT_BAD_JSON, 0, "HTTP 101"}, {600, "", VERDICT_BAD_JSON, 0, "HTTP 600"},
           {-5, "", VERDICT_BAD_JSON, 0, "HTTP -5"});
 }
@@ -204,7 +234,8 @@ static void test_hostile_bytes(void **state unused)
     a.body = "\t a\x1b[31mb\000c\x7f\xc2\x85 d\xff\r\n\xc3";
     a.body_len = 20;
     assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
-    assert_string_equal(j.detail, "HTTP 500: a [31mb\xef\xbf\xbd" "c d\xef\xbf\xbd \xef\xbf\xbd");
+    assert_string_equal(j.detail, "HTTP 500: a [31mb\xef\xbf\xbd"
+                                  "c d\xef\xbf\xbd \xef\xbf\xbd");
     judgement_release(&j);
 }
 
@@ -228,32 +259,43 @@ static void test_deep_nesting(void **state unused)
 
 static void test_rejections(void **state unused)
 {
-    JUDGE(&chat, "kimi", STATUS(401, VERDICT_AUTH_REQUIRED, "HTTP 401: Unauthorized", "{\"error\":\"Unauthorized\"}"),
+    JUDGE(&chat, "kimi",
+          STATUS(401, VERDICT_AUTH_REQUIRED, "HTTP 401: Unauthorized",
+                 "{\"error\":\"Unauthorized\"}"),
           STATUS(403, VERDICT_AUTH_REQUIRED, "HTTP 403", ""),
-          STATUS(401, VERDICT_AUTH_REQUIRED, "HTTP 401: model not found", "{\"error\":{\"message\":\"model not found\"}}"),
+          STATUS(401, VERDICT_AUTH_REQUIRED, "HTTP 401: model not found",
+                 "{\"error\":{\"message\":\"model not found\"}}"),
           STATUS(400, VERDICT_HTTP_4XX, "HTTP 400: bad temperature",
                  "{\"error\":{\"message\":\"bad temperature\",\"code\":400}}"),
           STATUS(404, VERDICT_HTTP_4XX, "HTTP 404: Not Found", "{\"detail\":\"Not Found\"}"),
           STATUS(404, VERDICT_HTTP_4XX, "HTTP 404: no route", "no route"),
           STATUS(422, VERDICT_HTTP_4XX, "HTTP 422: Field required",
                  "{\"detail\":[{\"loc\":[\"body\",\"prompt\"],\"msg\":\"Field required\"}]}"),
-          STATUS(307, VERDICT_HTTP_4XX, "HTTP 307", ""), STATUS(499, VERDICT_HTTP_4XX, "HTTP 499: {}", "{}"));
+          STATUS(307, VERDICT_HTTP_4XX, "HTTP 307", ""),
+          STATUS(499, VERDICT_HTTP_4XX, "HTTP 499: {}", "{}"));
     JUDGE(&chat, "kimi",
           STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: The model `kimi` does not exist.",
-                 "{\"object\":\"error\",\"message\":\"The model `kimi` does not exist.\",\"type\":\"NotFoundError\","
+                 "{\"object\":\"error\",\"message\":\"The model `kimi` does not "
+                 "exist.\",\"type\":\"NotFoundError\","
                  "\"param\":null,\"code\":404}"),
-          STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: model \"kimi\" not found, try pulling it first",
-                 "{\"error\":{\"message\":\"model \\\"kimi\\\" not found, try pulling it first\",\"type\":\"api_error\"}}"),
-          STATUS(400, VERDICT_WRONG_MODEL, "HTTP 400: nope", "{\"error\":{\"message\":\"nope\",\"code\":\"model_not_found\"}}"),
-          STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: Unknown model", "{\"error\":\"Unknown model\"}"));
+          STATUS(404, VERDICT_WRONG_MODEL,
+                 "HTTP 404: model \"kimi\" not found, try pulling it first",
+                 "{\"error\":{\"message\":\"model \\\"kimi\\\" not found, try pulling it "
+                 "first\",\"type\":\"api_error\"}}"),
+          STATUS(400, VERDICT_WRONG_MODEL, "HTTP 400: nope",
+                 "{\"error\":{\"message\":\"nope\",\"code\":\"model_not_found\"}}"),
+          STATUS(404, VERDICT_WRONG_MODEL, "HTTP 404: Unknown model",
+                 "{\"error\":\"Unknown model\"}"));
 }
 
 static void test_not_now(void **state unused)
 {
     JUDGE(&chat, NULL,
           STATUS(503, VERDICT_NOT_READY, "HTTP 503: Loading model",
-                 "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}"),
-          STATUS(503, VERDICT_NOT_READY, "HTTP 503", ""), STATUS(408, VERDICT_NOT_READY, "HTTP 408", ""),
+                 "{\"error\":{\"code\":503,\"message\":\"Loading "
+                 "model\",\"type\":\"unavailable_error\"}}"),
+          STATUS(503, VERDICT_NOT_READY, "HTTP 503", ""),
+          STATUS(408, VERDICT_NOT_READY, "HTTP 408", ""),
           STATUS(425, VERDICT_NOT_READY, "HTTP 425", ""),
           STATUS(429, VERDICT_NOT_READY, "HTTP 429: Model is overloaded",
                  "{\"error\":\"Model is overloaded\",\"error_type\":\"overloaded\"}"));
@@ -262,10 +304,13 @@ static void test_not_now(void **state unused)
 static void test_errors_of_its_own(void **state unused)
 {
     JUDGE(&chat, NULL,
-          STATUS(500, VERDICT_HTTP_5XX, "HTTP 500: CUDA error: an illegal memory access was encountered",
-                 "{\"error\":{\"message\":\"CUDA error:\\n  an illegal memory access was encountered\"}}"),
+          STATUS(500, VERDICT_HTTP_5XX,
+                 "HTTP 500: CUDA error: an illegal memory access was encountered",
+                 "{\"error\":{\"message\":\"CUDA error:\\n  an illegal memory access was "
+                 "encountered\"}}"),
           STATUS(500, VERDICT_HTTP_5XX, "HTTP 500: Internal Server Error", "Internal Server Error"),
-          STATUS(502, VERDICT_HTTP_5XX, "HTTP 502: <html> <h1>Bad Gateway</h1>", "<html>\r\n<h1>Bad Gateway</h1>\r\n"),
+          STATUS(502, VERDICT_HTTP_5XX, "HTTP 502: <html> <h1>Bad Gateway</h1>",
+                 "<html>\r\n<h1>Bad Gateway</h1>\r\n"),
           STATUS(504, VERDICT_HTTP_5XX, "HTTP 504", ""),
           STATUS(500, VERDICT_HTTP_5XX, "HTTP 500: {\"message\":7}", "{\"message\":7}"),
           STATUS(599, VERDICT_HTTP_5XX, "HTTP 599: []", "[]"));
@@ -275,16 +320,24 @@ static void test_errors_of_its_own(void **state unused)
 static void test_errors_with_good_status(void **state unused)
 {
     JUDGE(&chat, NULL,
-          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died", "{\"error\":{\"message\":\"engine died\"}}"),
-          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died", "{\"error\":\"engine died\",\"choices\":[{\"text\":\"x\"}]}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died",
+                 "{\"error\":{\"message\":\"engine died\"}}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: engine died",
+                 "{\"error\":\"engine died\",\"choices\":[{\"text\":\"x\"}]}"),
           STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: {\"error\":{}}", "{\"error\":{}}"),
-          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":200}}"),
-          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":700}}"),
-          STATUS(200, VERDICT_HTTP_4XX, "HTTP 200: x", "{\"object\":\"error\",\"message\":\"x\",\"code\":400}"),
-          STATUS(200, VERDICT_NOT_READY, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":503}}"),
-          STATUS(200, VERDICT_AUTH_REQUIRED, "HTTP 200: x", "{\"error\":{\"message\":\"x\",\"code\":401}}"),
-          STATUS(200, VERDICT_WRONG_MODEL, "HTTP 200: The model `a` does not exist.",
-                 "{\"object\":\"error\",\"message\":\"The model `a` does not exist.\",\"code\":404}"));
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x",
+                 "{\"error\":{\"message\":\"x\",\"code\":200}}"),
+          STATUS(200, VERDICT_HTTP_5XX, "HTTP 200: x",
+                 "{\"error\":{\"message\":\"x\",\"code\":700}}"),
+          STATUS(200, VERDICT_HTTP_4XX, "HTTP 200: x",
+                 "{\"object\":\"error\",\"message\":\"x\",\"code\":400}"),
+          STATUS(200, VERDICT_NOT_READY, "HTTP 200: x",
+                 "{\"error\":{\"message\":\"x\",\"code\":503}}"),
+          STATUS(200, VERDICT_AUTH_REQUIRED, "HTTP 200: x",
+                 "{\"error\":{\"message\":\"x\",\"code\":401}}"),
+          STATUS(
+              200, VERDICT_WRONG_MODEL, "HTTP 200: The model `a` does not exist.",
+              "{\"object\":\"error\",\"message\":\"The model `a` does not exist.\",\"code\":404}"));
 }
 
 static void test_transfers(void **state unused)
@@ -293,9 +346,9 @@ static void test_transfers(void **state unused)
         enum http_outcome outcome;
         enum verdict verdict;
     } rows[] = {
-        {HTTP_REFUSED, VERDICT_REFUSED},     {HTTP_RESET, VERDICT_RESET},
-        {HTTP_TIMEOUT, VERDICT_TIMEOUT},     {HTTP_TOO_LARGE, VERDICT_TOO_LARGE},
-        {HTTP_TLS, VERDICT_TLS},             {HTTP_UNREACHABLE, VERDICT_REFUSED},
+        {HTTP_REFUSED, VERDICT_REFUSED}, {HTTP_RESET, VERDICT_RESET},
+        {HTTP_TIMEOUT, VERDICT_TIMEOUT}, {HTTP_TOO_LARGE, VERDICT_TOO_LARGE},
+        {HTTP_TLS, VERDICT_TLS},         {HTTP_UNREACHABLE, VERDICT_REFUSED},
         {HTTP_CANCELLED, VERDICT_NONE},
     };
 
@@ -332,7 +385,8 @@ static void test_detail_is_bounded(void **state unused)
         assert_int_equal(canary_judge(&chat, NULL, &a, &j), 0);
         assert_true(strlen(j.detail) <= DETAIL_MAX && strlen(j.detail) > DETAIL_MAX - 4);
         assert_true(str_ends_with(j.detail, "\xb2\xa1..."));
-        for (size_t i = 0, n = strlen(j.detail); i < n; i += utf8_sequence_length(j.detail + i, n - i))
+        for (size_t i = 0, n = strlen(j.detail); i < n;
+             i += utf8_sequence_length(j.detail + i, n - i))
             assert_true(utf8_sequence_length(j.detail + i, n - i) > 0);
         judgement_release(&j);
     }
@@ -373,26 +427,29 @@ static void pick_rows(const struct pick_row *rows, size_t n)
 
         assert_int_equal(canary_pick_model(rows[i].wanted, &a, &model, &verdict), 0);
         if (verdict != rows[i].verdict || !str_equal(model, rows[i].model))
-            fail_msg("%s of %ld %s: %s, %s", str_or_empty(rows[i].wanted), rows[i].status, rows[i].body,
-                     verdict_name(verdict), model ? model : "(none)");
+            fail_msg("%s of %ld %s: %s, %s", str_or_empty(rows[i].wanted), rows[i].status,
+                     rows[i].body, verdict_name(verdict), model ? model : "(none)");
         free(model);
     }
 }
 
-#define PICK(...)                                             \
-    do {                                                      \
-        static const struct pick_row rows[] = {__VA_ARGS__};  \
-        pick_rows(rows, ARRAY_SIZE(rows));                    \
+#define PICK(...)                                            \
+    do {                                                     \
+        static const struct pick_row rows[] = {__VA_ARGS__}; \
+        pick_rows(rows, ARRAY_SIZE(rows));                   \
     } while (0)
 
 static void test_picks_the_first(void **state unused)
 {
-    PICK({NULL, 200, "{\"object\":\"list\",\"data\":[{\"id\":\"a\"},{\"id\":\"b\"}]}", VERDICT_GENERATED, "a"},
-         {NULL, 200, "{\"data\":[{},7,null,{\"id\":\"\"},{\"id\":\"a\\u0000b\"},{\"id\":5},{\"id\":\"c\"}]}",
+    PICK({NULL, 200, "{\"object\":\"list\",\"data\":[{\"id\":\"a\"},{\"id\":\"b\"}]}",
+          VERDICT_GENERATED, "a"},
+         {NULL, 200,
+          "{\"data\":[{},7,null,{\"id\":\"\"},{\"id\":\"a\\u0000b\"},{\"id\":5},{\"id\":\"c\"}]}",
           VERDICT_GENERATED, "c"},
-         {NULL, 200, "{\"models\":[{\"name\":\"llama3:latest\",\"model\":\"llama3:latest\"}]}", VERDICT_GENERATED,
-          "llama3:latest"},
-         {NULL, 200, "{\"models\":[{\"name\":\"x\"}],\"data\":[{\"id\":\"a\"}]}", VERDICT_GENERATED, "a"});
+         {NULL, 200, "{\"models\":[{\"name\":\"llama3:latest\",\"model\":\"llama3:latest\"}]}",
+          VERDICT_GENERATED, "llama3:latest"},
+         {NULL, 200, "{\"models\":[{\"name\":\"x\"}],\"data\":[{\"id\":\"a\"}]}", VERDICT_GENERATED,
+          "a"});
 }
 
 static void test_picks_the_wanted(void **state unused)
@@ -402,14 +459,18 @@ static void test_picks_the_wanted(void **state unused)
          {"ab", 200, "{\"data\":[{\"id\":\"a\"}]}", VERDICT_WRONG_MODEL, NULL},
          {"llama3", 200, "{\"data\":[{\"id\":\"llama3:latest\"}]}", VERDICT_GENERATED, "llama3"},
          {"llama3", 200, "{\"data\":[{\"id\":\"llama3:8b\"}]}", VERDICT_WRONG_MODEL, NULL},
-         {"kimi", 200, "{\"data\":[{\"id\":\"/srv/kimi.gguf\",\"aliases\":[7,\"k\",\"kimi\"]}]}", VERDICT_GENERATED, "kimi"});
+         {"kimi", 200, "{\"data\":[{\"id\":\"/srv/kimi.gguf\",\"aliases\":[7,\"k\",\"kimi\"]}]}",
+          VERDICT_GENERATED, "kimi"});
 }
 
 static void test_no_usable_list(void **state unused)
 {
-    PICK({NULL, 200, "{\"data\":[]}", VERDICT_NOT_READY, NULL}, {"a", 200, "{\"data\":[]}", VERDICT_NOT_READY, NULL},
-         {NULL, 200, "{}", VERDICT_BAD_JSON, NULL}, {NULL, 200, "{\"data\":{\"id\":\"a\"}}", VERDICT_BAD_JSON, NULL},
-         {NULL, 200, "{\"data\":[{\"id\":7}]}", VERDICT_BAD_JSON, NULL}, {NULL, 200, "", VERDICT_BAD_JSON, NULL},
+    PICK({NULL, 200, "{\"data\":[]}", VERDICT_NOT_READY, NULL},
+         {"a", 200, "{\"data\":[]}", VERDICT_NOT_READY, NULL},
+         {NULL, 200, "{}", VERDICT_BAD_JSON, NULL},
+         {NULL, 200, "{\"data\":{\"id\":\"a\"}}", VERDICT_BAD_JSON, NULL},
+         {NULL, 200, "{\"data\":[{\"id\":7}]}", VERDICT_BAD_JSON, NULL},
+         {NULL, 200, "", VERDICT_BAD_JSON, NULL},
          {NULL, 200, "[{\"id\":\"a\"}]", VERDICT_BAD_JSON, NULL},
          {NULL, 503, "{\"error\":{\"message\":\"Loading model\"}}", VERDICT_NOT_READY, NULL},
          {NULL, 401, "", VERDICT_AUTH_REQUIRED, NULL}, {"a", 401, "", VERDICT_AUTH_REQUIRED, NULL},
@@ -468,7 +529,8 @@ static int build_once(void *data)
 
 static int judge_once(void *data)
 {
-    struct http_answer a = answer(*(long *) data, "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}");
+    struct http_answer a =
+        answer(*(long *) data, "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}");
     struct judgement j = {};
     int r = canary_judge(&five_tokens, "model", &a, &j);
 
@@ -491,7 +553,8 @@ static int judge_broken_once(void *data)
 
 static int pick_once(void *data)
 {
-    struct http_answer a = answer(200, "{\"data\":[{\"id\":\"a\",\"aliases\":[\"b\"]},{\"id\":\"c\"}]}");
+    struct http_answer a =
+        answer(200, "{\"data\":[{\"id\":\"a\",\"aliases\":[\"b\"]},{\"id\":\"c\"}]}");
     enum verdict verdict = N_VERDICTS;
     char *model = NULL;
     int r = canary_pick_model(data, &a, &model, &verdict);
@@ -503,7 +566,8 @@ static int pick_once(void *data)
 
 static void test_out_of_memory(void **state unused)
 {
-    static char empty[] = "", no_json[] = "{\"a\":", other[] = "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}";
+    static char empty[] = "", no_json[] = "{\"a\":",
+                other[] = "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}";
     static char wanted[] = "b";
     struct canary_config chatting = chat, completions = chat;
     long good = 200, bad = 500;

@@ -20,7 +20,7 @@ static const struct fsm_limits usual = {
     .rise = 2,
 };
 
-/* One line of a story: so much later comes that event, and then the machine is there and asks for that. */
+/* One line of a story: so much later comes that event; then the machine is there and asks that. */
 struct line {
     usec_t after;
     enum fsm_event_kind event;
@@ -34,7 +34,8 @@ struct line {
 #define DECIDED(after_usec, where, wanted, ...)                                            \
     {.after = (after_usec), .event = FSM_DIAGNOSED, .phase = (where), .actions = (wanted), \
      .decision = __VA_ARGS__}
-#define RESTART_IN(seconds) {.restart = true, .delay_usec = (seconds) * SEC, .exit_code = EXIT_RESTART}
+#define RESTART_IN(seconds) \
+    {.restart = true, .delay_usec = (seconds) * SEC, .exit_code = EXIT_RESTART}
 #define GIVE_UP {.exit_code = EXIT_UNMENDABLE}
 
 struct teller {
@@ -48,14 +49,16 @@ static struct teller teller(const struct fsm_limits *limits)
     return (struct teller){.fsm = fsm_initial(), .limits = *limits, .now = START};
 }
 
-static void assert_actions(const char *story, size_t i, const struct fsm_step *step, const char *wanted)
+static void assert_actions(const char *story, size_t i, const struct fsm_step *step,
+                           const char *wanted)
 {
     _cleanup_strbuf_ struct strbuf got = {};
 
     for (size_t k = 0; k < step->n_actions; k++)
         strbuf_appendf(&got, "%s%s", k > 0 ? " " : "", fsm_action_name(step->actions[k]));
     if (!str_equal(str_or_empty(got.data), wanted))
-        fail_msg("%s, line %zu: asks for \"%s\", not \"%s\"", story, i, str_or_empty(got.data), wanted);
+        fail_msg("%s, line %zu: asks for \"%s\", not \"%s\"", story, i, str_or_empty(got.data),
+                 wanted);
 }
 
 static void tell(struct teller *t, const char *story, const struct line *lines, size_t n)
@@ -78,22 +81,24 @@ static void tell(struct teller *t, const char *story, const struct line *lines, 
     }
 }
 
-#define TELL(t, ...)                                                    \
-    do {                                                                \
-        static const struct line lines[] = {__VA_ARGS__};               \
-        tell((t), __func__, lines, ARRAY_SIZE(lines));                  \
+#define TELL(t, ...)                                      \
+    do {                                                  \
+        static const struct line lines[] = {__VA_ARGS__}; \
+        tell((t), __func__, lines, ARRAY_SIZE(lines));    \
     } while (0)
 
 /* Beginnings that many stories share */
 
-#define TO_LOADING                                             \
-    AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),              \
-        AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),     \
+#define TO_LOADING                                           \
+    AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),          \
+        AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"), \
         AT(0, FSM_SPAWNED, PHASE_LOADING, "prove")
-#define TO_PROVING                                             \
-    TO_LOADING, AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""),       \
-        AT(0, FSM_CANARY_SENT, PHASE_PROVING, "")
+#define TO_PROVING \
+    TO_LOADING, AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""), AT(0, FSM_CANARY_SENT, PHASE_PROVING, "")
 #define TO_READY TO_PROVING, AT(0, FSM_SUITE_PASSED, PHASE_READY, "live")
+#define TO_DIAGNOSIS                                                  \
+    TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),      \
+        AT(0, FSM_EMPTY, PHASE_STOPPING, "collect")
 
 static void test_becomes_ready(void **state unused)
 {
@@ -140,8 +145,8 @@ static void test_gives_up_on_the_unmendable(void **state unused)
     struct teller t = teller(&usual);
 
     TELL(&t, TO_PROVING, AT(0, FSM_DECISIVE_LINE, PHASE_PROVING, ""),
-         AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"), AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"),
-         DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
+         AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
+         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
     assert_int_equal(t.fsm.exit_code, EXIT_UNMENDABLE);
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_FAILED);
     assert_true(fsm_final(&t.fsm));
@@ -157,13 +162,14 @@ static void test_restarts_in_place(void **state unused)
          DECIDED(SEC, PHASE_COOLING, "", RESTART_IN(5)));
     assert_int_equal(fsm_deadline(&t.fsm), t.now + 5 * SEC);
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_RELOADING);
-    TELL(&t, AT(4 * SEC, FSM_TIMER, PHASE_COOLING, ""), AT(SEC, FSM_TIMER, PHASE_PREFLIGHT, "preflight"));
+    TELL(&t, AT(4 * SEC, FSM_TIMER, PHASE_COOLING, ""),
+         AT(SEC, FSM_TIMER, PHASE_PREFLIGHT, "preflight"));
     assert_int_equal(t.fsm.epoch, 2);
     assert_int_equal(t.fsm.attempt, 2);
     assert_false(t.fsm.failed || t.fsm.proved || t.fsm.alive || t.fsm.populated);
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_RELOADING);
-    TELL(&t, AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"), AT(0, FSM_SPAWNED, PHASE_LOADING, "prove"),
-         AT(0, FSM_SUITE_PASSED, PHASE_READY, "live"));
+    TELL(&t, AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
+         AT(0, FSM_SPAWNED, PHASE_LOADING, "prove"), AT(0, FSM_SUITE_PASSED, PHASE_READY, "live"));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_ACTIVE);
 }
 
@@ -172,8 +178,7 @@ static void test_leaves_the_restart_to_systemd(void **state unused)
     struct teller t = teller(&usual);
 
     t.limits.mode = RESTART_EXIT;
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"),
+    TELL(&t, TO_DIAGNOSIS,
          DECIDED(0, PHASE_FAILED, "exit", RESTART_IN(5)));
     assert_int_equal(t.fsm.exit_code, EXIT_RESTART);
 }
@@ -183,8 +188,7 @@ static void test_cools_for_ever(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"),
+    TELL(&t, TO_DIAGNOSIS,
          DECIDED(0, PHASE_COOLING, "", {.restart = true, .delay_usec = USEC_INFINITY}));
     assert_int_equal(fsm_deadline(&t.fsm), USEC_INFINITY - 1);
     TELL(&t, AT(1, FSM_RESTART, PHASE_PREFLIGHT, "preflight"));
@@ -208,10 +212,12 @@ static void test_preflight_hangs(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"), AT(500 * SEC, FSM_PROGRESS, PHASE_PREFLIGHT, ""),
+    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
+         AT(500 * SEC, FSM_PROGRESS, PHASE_PREFLIGHT, ""),
          AT(599 * SEC, FSM_TIMER, PHASE_PREFLIGHT, ""),
          AT(SEC, FSM_TIMER, PHASE_STOPPING, "cancel-preflight collect"),
-         AT(0, FSM_PREFLIGHT_PASSED, PHASE_STOPPING, ""), DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_STOPPING, ""),
+         DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
 }
 
 static void test_spawn_fails(void **state unused)
@@ -222,7 +228,8 @@ static void test_spawn_fails(void **state unused)
          AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"));
     assert_true(t.fsm.spawning && !t.fsm.alive && !t.fsm.populated);
     TELL(&t, AT(0, FSM_SUITE_PASSED, PHASE_LOADING, ""), AT(0, FSM_EXITED, PHASE_LOADING, ""),
-         AT(0, FSM_EMPTY, PHASE_LOADING, ""), AT(0, FSM_SPAWN_FAILED, PHASE_STOPPING, "quiet collect"),
+         AT(0, FSM_EMPTY, PHASE_LOADING, ""),
+         AT(0, FSM_SPAWN_FAILED, PHASE_STOPPING, "quiet collect"),
          AT(0, FSM_SPAWNED, PHASE_STOPPING, ""), DECIDED(0, PHASE_FAILED, "exit", GIVE_UP));
 }
 
@@ -234,7 +241,8 @@ static void test_stall(void **state unused)
 
     TELL(&t, TO_LOADING, AT(599 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
          AT(599 * SEC, FSM_TIMER, PHASE_LOADING, ""), AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""),
-         AT(599 * SEC, FSM_TIMER, PHASE_LISTENING, ""), AT(0, FSM_CANARY_SENT, PHASE_PROVING, ""), AT(599 * SEC, FSM_TIMER, PHASE_PROVING, ""),
+         AT(599 * SEC, FSM_TIMER, PHASE_LISTENING, ""), AT(0, FSM_CANARY_SENT, PHASE_PROVING, ""),
+         AT(599 * SEC, FSM_TIMER, PHASE_PROVING, ""),
          AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
     assert_true(t.fsm.failed);
 }
@@ -244,10 +252,13 @@ static void test_load_timeout(void **state unused)
     struct teller t = teller(&usual);
 
     TELL(&t, TO_LOADING, AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
-         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""), AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
-         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""), AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
-         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""), AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
-         AT(99 * SEC, FSM_TIMER, PHASE_LOADING, ""), AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
+         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
+         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
+         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
+         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
+         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
+         AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""), AT(99 * SEC, FSM_TIMER, PHASE_LOADING, ""),
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
     assert_true(t.fsm.failed);
 }
 
@@ -260,8 +271,10 @@ static void test_suspect_may_go_on_while_it_works(void **state unused)
     assert_int_equal(fsm_deadline(&t.fsm), t.now + 10 * SEC);
     TELL(&t, AT(5 * SEC, FSM_PROGRESS, PHASE_LOADING, ""));
     assert_int_equal(fsm_deadline(&t.fsm), t.now + 30 * SEC);
-    TELL(&t, AT(29 * SEC, FSM_PORT_OPEN, PHASE_LISTENING, ""), AT(29 * SEC, FSM_CANARY_SENT, PHASE_PROVING, ""),
-         AT(29 * SEC, FSM_TIMER, PHASE_PROVING, ""), AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
+    TELL(&t, AT(29 * SEC, FSM_PORT_OPEN, PHASE_LISTENING, ""),
+         AT(29 * SEC, FSM_CANARY_SENT, PHASE_PROVING, ""),
+         AT(29 * SEC, FSM_TIMER, PHASE_PROVING, ""),
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
 }
 
 /* The canary is the arbiter. */
@@ -293,11 +306,13 @@ static void test_degrades_and_recovers(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_PASSED, PHASE_READY, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""));
+    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_PASSED, PHASE_READY, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_RELOADING);
     assert_int_equal(fsm_deadline(&t.fsm), USEC_INFINITY);
-    TELL(&t, AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
-         AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_READY, ""));
+    TELL(&t, AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_PASSED, PHASE_READY, ""));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_ACTIVE);
     assert_int_equal(fsm_deadline(&t.fsm), t.now + 600 * SEC);
     assert_int_equal(t.fsm.live_failures, 0);
@@ -307,11 +322,13 @@ static void test_falls(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
     assert_true(t.fsm.failed);
     assert_int_equal(fsm_deadline(&t.fsm), t.now + 60 * SEC);
-    TELL(&t, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_STOPPING, ""));
+    TELL(&t, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, ""),
+         AT(SEC, FSM_LIVE_PASSED, PHASE_STOPPING, ""));
 }
 
 /* Only failures in a row make it fall. */
@@ -319,9 +336,10 @@ static void test_a_pass_breaks_the_row(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
-         AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
-         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
+    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
 }
 
 static void test_falls_at_once(void **state unused)
@@ -337,8 +355,10 @@ static void test_decisive_line_makes_look_at_once(void **state unused)
     struct teller t = teller(&usual);
 
     TELL(&t, TO_READY, AT(SEC, FSM_DECISIVE_LINE, PHASE_READY, "canary-now"),
-         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_DECISIVE_LINE, PHASE_DEGRADED, "canary-now"),
-         AT(SEC, FSM_EXITED, PHASE_STOPPING, "quiet signal"), AT(SEC, FSM_DECISIVE_LINE, PHASE_STOPPING, ""));
+         AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
+         AT(SEC, FSM_DECISIVE_LINE, PHASE_DEGRADED, "canary-now"),
+         AT(SEC, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
+         AT(SEC, FSM_DECISIVE_LINE, PHASE_STOPPING, ""));
 }
 
 static void test_suite_fails(void **state unused)
@@ -347,7 +367,8 @@ static void test_suite_fails(void **state unused)
 
     TELL(&t, TO_PROVING, AT(SEC, FSM_SUITE_FAILED, PHASE_STOPPING, "quiet signal"),
          AT(SEC, FSM_SUITE_PASSED, PHASE_STOPPING, ""), AT(SEC, FSM_EXITED, PHASE_STOPPING, ""),
-         AT(SEC, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
+         AT(SEC, FSM_EMPTY, PHASE_STOPPING, "collect"),
+         DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
 }
 
 /* Ending the server */
@@ -366,8 +387,8 @@ static void test_stop_sees_empty_before_exited(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"), AT(0, FSM_EMPTY, PHASE_STOPPING, ""),
-         AT(0, FSM_EXITED, PHASE_STOPPED, "exit"));
+    TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"),
+         AT(0, FSM_EMPTY, PHASE_STOPPING, ""), AT(0, FSM_EXITED, PHASE_STOPPED, "exit"));
     assert_false(t.fsm.failed);
 }
 
@@ -385,10 +406,13 @@ static void test_unkillable(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"), AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
-         AT(29 * SEC, FSM_TIMER, PHASE_STOPPING, ""), AT(SEC, FSM_TIMER, PHASE_STOPPING, "collect"));
+    TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"),
+         AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
+         AT(29 * SEC, FSM_TIMER, PHASE_STOPPING, ""),
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "collect"));
     assert_true(t.fsm.unkillable && t.fsm.failed);
-    TELL(&t, AT(0, FSM_EXITED, PHASE_STOPPING, ""), DECIDED(SEC, PHASE_FAILED, "exit", RESTART_IN(5)));
+    TELL(&t, AT(0, FSM_EXITED, PHASE_STOPPING, ""),
+         DECIDED(SEC, PHASE_FAILED, "exit", RESTART_IN(5)));
     assert_int_equal(t.fsm.exit_code, EXIT_UNKILLABLE);
 }
 
@@ -398,16 +422,16 @@ static void test_unkillable_goes_in_the_end(void **state unused)
     struct teller t = teller(&usual);
 
     TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"), AT(30 * SEC, FSM_TIMER, PHASE_STOPPING, "collect"),
-         AT(SEC, FSM_EMPTY, PHASE_STOPPING, ""), DECIDED(SEC, PHASE_COOLING, "", RESTART_IN(5)));
+         AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
+         AT(30 * SEC, FSM_TIMER, PHASE_STOPPING, "collect"), AT(SEC, FSM_EMPTY, PHASE_STOPPING, ""),
+         DECIDED(SEC, PHASE_COOLING, "", RESTART_IN(5)));
 }
 
 static void test_diagnosis_hangs(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), AT(29 * SEC, FSM_TIMER, PHASE_STOPPING, ""),
+    TELL(&t, TO_DIAGNOSIS, AT(29 * SEC, FSM_TIMER, PHASE_STOPPING, ""),
          AT(SEC, FSM_TIMER, PHASE_FAILED, "exit"), DECIDED(SEC, PHASE_FAILED, "", RESTART_IN(1)));
     assert_int_equal(t.fsm.exit_code, EXIT_INTERNAL);
 }
@@ -416,8 +440,7 @@ static void test_decision_without_exit_code(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(0, PHASE_FAILED, "exit", {}));
+    TELL(&t, TO_DIAGNOSIS, DECIDED(0, PHASE_FAILED, "exit", {}));
     assert_int_equal(t.fsm.exit_code, EXIT_INTERNAL);
 }
 
@@ -446,14 +469,14 @@ static void test_stop_in_each_phase(void **state unused)
 
     TELL(&idle, AT(0, FSM_STOP, PHASE_STOPPED, "exit"), AT(0, FSM_START, PHASE_STOPPED, ""));
     TELL(&checking, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
-         AT(0, FSM_STOP, PHASE_STOPPED, "cancel-preflight exit"), AT(0, FSM_PREFLIGHT_PASSED, PHASE_STOPPED, ""));
+         AT(0, FSM_STOP, PHASE_STOPPED, "cancel-preflight exit"),
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_STOPPED, ""));
     TELL(&loading, TO_LOADING, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"));
     assert_int_equal(fsm_unit_state(&loading.fsm), UNIT_DEACTIVATING);
     TELL(&loading, AT(0, FSM_STOP, PHASE_STOPPING, ""), AT(0, FSM_EXITED, PHASE_STOPPING, ""),
          AT(0, FSM_EMPTY, PHASE_STOPPED, "exit"));
     assert_int_equal(fsm_unit_state(&loading.fsm), UNIT_INACTIVE);
-    TELL(&cooling, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(0, PHASE_COOLING, "", RESTART_IN(5)),
+    TELL(&cooling, TO_DIAGNOSIS, DECIDED(0, PHASE_COOLING, "", RESTART_IN(5)),
          AT(0, FSM_STOP, PHASE_STOPPED, "exit"), AT(USEC_PER_HOUR, FSM_TIMER, PHASE_STOPPED, ""));
 }
 
@@ -462,7 +485,8 @@ static void test_stop_beats_spawn(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"), AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
+    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
          AT(0, FSM_STOP, PHASE_STOPPING, "quiet"), AT(0, FSM_SPAWNED, PHASE_STOPPING, "signal"),
          AT(0, FSM_EXITED, PHASE_STOPPING, ""), AT(0, FSM_EMPTY, PHASE_STOPPED, "exit"));
 }
@@ -472,7 +496,8 @@ static void test_late_spawn_is_killed(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"), AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
+    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
          AT(0, FSM_STOP, PHASE_STOPPING, "quiet"), AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
          AT(0, FSM_SPAWNED, PHASE_STOPPING, "kill"), AT(0, FSM_EXITED, PHASE_STOPPING, ""),
          AT(0, FSM_EMPTY, PHASE_STOPPED, "exit"));
@@ -483,8 +508,10 @@ static void test_spawn_fails_after_stop(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"), AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
-         AT(0, FSM_STOP, PHASE_STOPPING, "quiet"), AT(0, FSM_SPAWN_FAILED, PHASE_STOPPING, "collect"),
+    TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
+         AT(0, FSM_STOP, PHASE_STOPPING, "quiet"),
+         AT(0, FSM_SPAWN_FAILED, PHASE_STOPPING, "collect"),
          DECIDED(0, PHASE_STOPPED, "exit", GIVE_UP));
     assert_int_equal(t.fsm.exit_code, EXIT_STOPPED);
 }
@@ -493,12 +520,10 @@ static void test_stop_waits_for_the_diagnosis(void **state unused)
 {
     struct teller t = teller(&usual), stuck = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), AT(0, FSM_STOP, PHASE_STOPPING, ""));
+    TELL(&t, TO_DIAGNOSIS, AT(0, FSM_STOP, PHASE_STOPPING, ""));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_DEACTIVATING);
     TELL(&t, DECIDED(0, PHASE_STOPPED, "exit", RESTART_IN(5)));
-    TELL(&stuck, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), AT(0, FSM_STOP, PHASE_STOPPING, ""),
+    TELL(&stuck, TO_DIAGNOSIS, AT(0, FSM_STOP, PHASE_STOPPING, ""),
          AT(30 * SEC, FSM_TIMER, PHASE_STOPPED, "exit"));
     assert_int_equal(stuck.fsm.exit_code, EXIT_STOPPED);
 }
@@ -508,7 +533,8 @@ static void test_restart_asked(void **state unused)
     struct teller t = teller(&usual);
 
     TELL(&t, AT(0, FSM_RESTART, PHASE_IDLE, ""), AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
-         AT(0, FSM_RESTART, PHASE_PREFLIGHT, ""), AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
+         AT(0, FSM_RESTART, PHASE_PREFLIGHT, ""),
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
          AT(0, FSM_SPAWNED, PHASE_LOADING, "prove"), AT(0, FSM_SUITE_PASSED, PHASE_READY, "live"),
          AT(0, FSM_RESTART, PHASE_STOPPING, "quiet signal"));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_RELOADING);
@@ -523,16 +549,18 @@ static void test_restart_asked_of_a_failing_server(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"), AT(0, FSM_RESTART, PHASE_STOPPING, ""),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(0, PHASE_PREFLIGHT, "preflight", GIVE_UP));
+    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
+         AT(0, FSM_RESTART, PHASE_STOPPING, ""), AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"),
+         DECIDED(0, PHASE_PREFLIGHT, "preflight", GIVE_UP));
 }
 
 static void test_stop_beats_restart(void **state unused)
 {
     struct teller t = teller(&usual), reversed = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_RESTART, PHASE_STOPPING, "quiet signal"), AT(0, FSM_STOP, PHASE_STOPPING, ""),
-         AT(0, FSM_EXITED, PHASE_STOPPING, ""), AT(0, FSM_EMPTY, PHASE_STOPPED, "exit"));
+    TELL(&t, TO_READY, AT(0, FSM_RESTART, PHASE_STOPPING, "quiet signal"),
+         AT(0, FSM_STOP, PHASE_STOPPING, ""), AT(0, FSM_EXITED, PHASE_STOPPING, ""),
+         AT(0, FSM_EMPTY, PHASE_STOPPED, "exit"));
     TELL(&reversed, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"),
          AT(0, FSM_RESTART, PHASE_STOPPING, ""), AT(0, FSM_EXITED, PHASE_STOPPING, ""),
          AT(0, FSM_EMPTY, PHASE_STOPPED, "exit"));
@@ -542,8 +570,8 @@ static void test_restart_ends_the_cooling(void **state unused)
 {
     struct teller t = teller(&usual);
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(0, PHASE_COOLING, "", RESTART_IN(300)),
+    TELL(&t, TO_DIAGNOSIS,
+         DECIDED(0, PHASE_COOLING, "", RESTART_IN(300)),
          AT(SEC, FSM_RESTART, PHASE_PREFLIGHT, "preflight"));
     assert_int_equal(t.fsm.attempt, 1);
 }
@@ -555,9 +583,9 @@ static void test_drops_old_epochs(void **state unused)
     struct teller t = teller(&usual);
     struct fsm_event old = {.epoch = 1};
 
-    TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
-         AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"), DECIDED(0, PHASE_COOLING, "", RESTART_IN(0)),
-         AT(0, FSM_TIMER, PHASE_PREFLIGHT, "preflight"), AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
+    TELL(&t, TO_DIAGNOSIS, DECIDED(0, PHASE_COOLING, "", RESTART_IN(0)),
+         AT(0, FSM_TIMER, PHASE_PREFLIGHT, "preflight"),
+         AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
          AT(0, FSM_SPAWNED, PHASE_LOADING, "prove"));
     for (old.kind = FSM_PREFLIGHT_PASSED; old.kind <= FSM_DIAGNOSED; old.kind++) {
         struct fsm_step step = fsm_step(&t.fsm, &t.limits, &old, t.now);

@@ -5,9 +5,10 @@
 
 #include "fsm_rules.h"
 
-/* Walks every state that the machine can reach, breadth first, and checks each step: once with a model of
- * the world (events come only when they can: an exit once after a spawn, an answer once after a question),
- * once with every event at any time. Time is relative: a state is the same state whenever it is reached. */
+/* Walks every state that the machine can reach, breadth first, and checks each step: once with a
+ * model of the world (events come only when they can: an exit once after a spawn, an answer once
+ * after a question), once with every event at any time. Time is relative: a state is the same state
+ * whenever it is reached. */
 
 #define TICK (10 * USEC_PER_SEC)
 #define MAX_STATES ((size_t) 1 << 17)
@@ -17,15 +18,15 @@
 struct world {
     bool main_lives;
     bool tree_lives;
-    bool probing;         /* a preflight's answer is out */
-    bool proving;         /* PROVE was asked for in this epoch */
-    bool suite_passed;    /* in this epoch */
-    bool failure;         /* something that is one has happened in this epoch */
-    bool granted;         /* the diagnosis of this epoch allowed a restart */
-    bool restart_asked;   /* since this epoch began */
+    bool probing;       /* a preflight's answer is out */
+    bool proving;       /* PROVE was asked for in this epoch */
+    bool suite_passed;  /* in this epoch */
+    bool failure;       /* something that is one has happened in this epoch */
+    bool granted;       /* the diagnosis of this epoch allowed a restart */
+    bool restart_asked; /* since this epoch began */
     bool stop_asked;
-    bool collected;       /* in this epoch */
-    bool signalled;       /* in this epoch */
+    bool collected; /* in this epoch */
+    bool signalled; /* in this epoch */
 };
 
 struct node {
@@ -60,8 +61,8 @@ static usec_t relative(usec_t deadline, usec_t now)
     return usec_sub(deadline, now);
 }
 
-/* Behaviour depends neither on how often a server was started nor on what time it is. Field by field into a
- * zeroed node, so that nodes can be compared as bytes. */
+/* Behaviour depends neither on how often a server was started nor on what time it is. Field by
+ * field into a zeroed node, so that nodes can be compared as bytes. */
 static struct node canonical(const struct fsm *f, const struct world *w, usec_t now)
 {
     struct node node;
@@ -114,7 +115,8 @@ static size_t hash(const struct node *node)
     return (size_t) (h ^ h >> 32);
 }
 
-static void add(struct exploration *x, const struct node *node, const struct choice *by, size_t parent)
+static void add(struct exploration *x, const struct node *node, const struct choice *by,
+                size_t parent)
 {
     size_t slot = hash(node) % (2 * MAX_STATES);
 
@@ -137,8 +139,8 @@ static void print_way(const struct exploration *x, size_t to)
 
     if (to != v->parent)
         print_way(x, v->parent);
-    print_error("  +%llu s %s%s (epoch %llu) -> %s\n", (unsigned long long) (v->by.after / USEC_PER_SEC),
-                fsm_event_name(v->by.event.kind),
+    print_error("  +%llu s %s%s (epoch %llu) -> %s\n",
+                (unsigned long long) (v->by.after / USEC_PER_SEC), fsm_event_name(v->by.event.kind),
                 v->by.event.kind == FSM_DIAGNOSED && v->by.event.decision.restart ? " restart" : "",
                 (unsigned long long) v->by.event.epoch, phase_name(v->node.fsm.phase));
 }
@@ -270,8 +272,8 @@ static const char *judge_step(const struct exploration *x, const struct fsm *bef
 static size_t list_decisions(enum fsm_event_kind kind, struct fsm_decision decisions[3])
 {
     decisions[0] = (struct fsm_decision){.exit_code = EXIT_UNMENDABLE};
-    decisions[1] = (struct fsm_decision){
-        .restart = true, .delay_usec = TICK, .exit_code = EXIT_RESTART};
+    decisions[1] =
+        (struct fsm_decision){.restart = true, .delay_usec = TICK, .exit_code = EXIT_RESTART};
     decisions[2] = (struct fsm_decision){};
     return kind == FSM_DIAGNOSED ? 3 : 1;
 }
@@ -293,7 +295,8 @@ static size_t list_moments(const struct fsm *f, enum fsm_event_kind kind, usec_t
     return n;
 }
 
-static size_t list_choices(const struct exploration *x, const struct node *n, struct choice *choices)
+static size_t list_choices(const struct exploration *x, const struct node *n,
+                           struct choice *choices)
 {
     size_t n_choices = 0;
     struct fsm_decision decisions[3];
@@ -308,7 +311,9 @@ static size_t list_choices(const struct exploration *x, const struct node *n, st
         for (size_t i = 0; i < n_decisions * n_moments; i++) {
             assert_true(n_choices < MAX_CHOICES);
             choices[n_choices++] = (struct choice){
-                .event = {.kind = kind, .epoch = n->fsm.epoch, .decision = decisions[i % n_decisions]},
+                .event = {.kind = kind,
+                          .epoch = n->fsm.epoch,
+                          .decision = decisions[i % n_decisions]},
                 .after = moments[i / n_decisions],
             };
         }

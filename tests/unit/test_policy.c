@@ -29,17 +29,23 @@ static const struct policy_failure missing_header = {
 static const struct policy_failure died = {
     .class_name = "engine_died",
     .class_text = "the engine died",
-    .policy = {.retry = RETRY_BACKOFF, .retry_serving = RETRY_BACKOFF, .repeat_serving = UINT64_MAX},
+    .policy = {.retry = RETRY_BACKOFF,
+               .retry_serving = RETRY_BACKOFF,
+               .repeat_serving = UINT64_MAX},
     .fingerprint = "engine_died/1",
 };
 static const struct policy_failure died_otherwise = {
     .class_name = "engine_died",
-    .policy = {.retry = RETRY_BACKOFF, .retry_serving = RETRY_BACKOFF, .repeat_serving = UINT64_MAX},
+    .policy = {.retry = RETRY_BACKOFF,
+               .retry_serving = RETRY_BACKOFF,
+               .repeat_serving = UINT64_MAX},
     .fingerprint = "engine_died/2",
 };
 static const struct policy_failure died_serving = {
     .class_name = "engine_died",
-    .policy = {.retry = RETRY_BACKOFF, .retry_serving = RETRY_BACKOFF, .repeat_serving = UINT64_MAX},
+    .policy = {.retry = RETRY_BACKOFF,
+               .retry_serving = RETRY_BACKOFF,
+               .repeat_serving = UINT64_MAX},
     .fingerprint = "engine_died/1",
     .serving = true,
 };
@@ -103,15 +109,16 @@ static void tell(struct teller *t, const char *story, const struct line *lines, 
         if (!str_equal(d.reason, lines[i].reason))
             fail_msg("%s, line %zu: \"%s\"", story, i, d.reason);
         if (d.what.delay_usec != lines[i].delay)
-            fail_msg("%s, line %zu: a pause of %llu us", story, i, (unsigned long long) d.what.delay_usec);
+            fail_msg("%s, line %zu: a pause of %llu us", story, i,
+                     (unsigned long long) d.what.delay_usec);
         decision_release(&d);
     }
 }
 
-#define TELL(t, ...)                                       \
-    do {                                                   \
-        static const struct line lines[] = {__VA_ARGS__};  \
-        tell((t), __func__, lines, ARRAY_SIZE(lines));     \
+#define TELL(t, ...)                                      \
+    do {                                                  \
+        static const struct line lines[] = {__VA_ARGS__}; \
+        tell((t), __func__, lines, ARRAY_SIZE(lines));    \
     } while (0)
 
 #define RESTARTS(after, failure, delay, reason) {after, failure, EXIT_RESTART, delay, reason}
@@ -137,7 +144,8 @@ static void test_class_without_text(void **state unused)
 
     f.class_text = NULL;
     assert_int_equal(policy_decide(&m, &usual, &f, START, 0, &d), 0);
-    assert_string_equal(d.reason, "jit_missing_header: a restart of the same server cannot mend that");
+    assert_string_equal(d.reason,
+                        "jit_missing_header: a restart of the same server cannot mend that");
     decision_release(&d);
     policy_memory_release(&m);
 }
@@ -148,7 +156,8 @@ static void test_same_failure_twice(void **state unused)
 
     TELL(&t, RESTARTS(0, &died, 5 * SEC, "restart 1 of 5 within 60 min, next start in 5 s"),
          ENDS(60 * SEC, &died, EXIT_UNMENDABLE,
-              "the same failure came 2 times in a row (engine_died): another restart would end no better"));
+              "the same failure came 2 times in a row (engine_died): another restart would end no "
+              "better"));
     policy_memory_release(&t.memory);
 }
 
@@ -157,11 +166,14 @@ static void test_different_failures_use_up_the_budget(void **state unused)
     struct teller t = teller();
 
     TELL(&t, RESTARTS(0, &died, 5 * SEC, "restart 1 of 5 within 60 min, next start in 5 s"),
-         RESTARTS(SEC, &died_otherwise, 10 * SEC, "restart 2 of 5 within 60 min, next start in 10 s"),
+         RESTARTS(SEC, &died_otherwise, 10 * SEC,
+                  "restart 2 of 5 within 60 min, next start in 10 s"),
          RESTARTS(SEC, &died, 20 * SEC, "restart 3 of 5 within 60 min, next start in 20 s"),
-         RESTARTS(SEC, &died_otherwise, 40 * SEC, "restart 4 of 5 within 60 min, next start in 40 s"),
+         RESTARTS(SEC, &died_otherwise, 40 * SEC,
+                  "restart 4 of 5 within 60 min, next start in 40 s"),
          RESTARTS(SEC, &died, 80 * SEC, "restart 5 of 5 within 60 min, next start in 80 s"),
-         ENDS(SEC, &died_otherwise, EXIT_BUDGET, "the budget of 5 restarts within 60 min is used up"));
+         ENDS(SEC, &died_otherwise, EXIT_BUDGET,
+              "the budget of 5 restarts within 60 min is used up"));
     policy_memory_release(&t.memory);
 }
 
@@ -171,7 +183,8 @@ static void test_budget_window_moves(void **state unused)
 
     t.limits.budget = 1;
     TELL(&t, RESTARTS(0, &died, 5 * SEC, "restart 1 of 1 within 60 min, next start in 5 s"),
-         ENDS(USEC_PER_HOUR - 1, &died_otherwise, EXIT_BUDGET, "the budget of 1 restart within 60 min is used up"),
+         ENDS(USEC_PER_HOUR - 1, &died_otherwise, EXIT_BUDGET,
+              "the budget of 1 restart within 60 min is used up"),
          RESTARTS(1, &died, 20 * SEC, "restart 1 of 1 within 60 min, next start in 20 s"));
     assert_int_equal(t.memory.n_restarts, 1);
     policy_memory_release(&t.memory);
@@ -185,10 +198,13 @@ static void test_restarts_are_forgotten_one_by_one(void **state unused)
     t.limits.budget = 2;
     t.limits.backoff_usec = 0;
     TELL(&t, RESTARTS(0, &died, 0, "restart 1 of 2 within 60 min, next start at once"),
-         RESTARTS(USEC_PER_HOUR / 2, &died_otherwise, 0, "restart 2 of 2 within 60 min, next start at once"),
+         RESTARTS(USEC_PER_HOUR / 2, &died_otherwise, 0,
+                  "restart 2 of 2 within 60 min, next start at once"),
          RESTARTS(USEC_PER_HOUR / 2, &died, 0, "restart 2 of 2 within 60 min, next start at once"),
-         RESTARTS(USEC_PER_HOUR / 2, &died_otherwise, 0, "restart 2 of 2 within 60 min, next start at once"),
-         ENDS(USEC_PER_HOUR / 2 - 1, &died, EXIT_BUDGET, "the budget of 2 restarts within 60 min is used up"));
+         RESTARTS(USEC_PER_HOUR / 2, &died_otherwise, 0,
+                  "restart 2 of 2 within 60 min, next start at once"),
+         ENDS(USEC_PER_HOUR / 2 - 1, &died, EXIT_BUDGET,
+              "the budget of 2 restarts within 60 min is used up"));
     policy_memory_release(&t.memory);
 }
 
@@ -208,7 +224,8 @@ static void test_odd_budgets(void **state unused)
     for (size_t i = 0; i < POLICY_MAX_BUDGET; i++) {
         struct decision d = {};
 
-        assert_int_equal(policy_decide(&huge.memory, &huge.limits, &died_serving, START + i, i, &d), 0);
+        assert_int_equal(policy_decide(&huge.memory, &huge.limits, &died_serving, START + i, i, &d),
+                         0);
         assert_true(d.what.restart);
         decision_release(&d);
     }
@@ -224,11 +241,14 @@ static void test_repeat_allows_more(void **state unused)
 
     TELL(&t, RESTARTS(0, &port_taken, 5 * SEC, "restart 1 of 5 within 60 min, next start in 5 s"),
          RESTARTS(0, &port_taken, 10 * SEC,
-                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, next start in 10 s"),
+                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, "
+                  "next start in 10 s"),
          RESTARTS(0, &port_taken, 20 * SEC,
-                  "restart 3 of 5 within 60 min, though the same failure came 3 times in a row, next start in 20 s"),
+                  "restart 3 of 5 within 60 min, though the same failure came 3 times in a row, "
+                  "next start in 20 s"),
          ENDS(0, &port_taken, EXIT_UNMENDABLE,
-              "the same failure came 4 times in a row (port_in_use): another restart would end no better"));
+              "the same failure came 4 times in a row (port_in_use): another restart would end no "
+              "better"));
     policy_memory_release(&t.memory);
 }
 
@@ -251,14 +271,20 @@ static void test_serving_has_its_own_rules(void **state unused)
 
     TELL(&t, RESTARTS(0, &died_serving, 5 * SEC, "restart 1 of 5 within 60 min, next start in 5 s"),
          RESTARTS(0, &died_serving, 10 * SEC,
-                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, next start in 10 s"),
+                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, "
+                  "next start in 10 s"),
          ENDS(0, &died, EXIT_UNMENDABLE,
-              "the same failure came 3 times in a row (engine_died): another restart would end no better"));
-    TELL(&oom, RESTARTS(0, &out_of_memory_serving, 5 * SEC, "restart 1 of 5 within 60 min, next start in 5 s"),
+              "the same failure came 3 times in a row (engine_died): another restart would end no "
+              "better"));
+    TELL(&oom,
+         RESTARTS(0, &out_of_memory_serving, 5 * SEC,
+                  "restart 1 of 5 within 60 min, next start in 5 s"),
          RESTARTS(0, &out_of_memory_serving, 10 * SEC,
-                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, next start in 10 s"),
+                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, "
+                  "next start in 10 s"),
          ENDS(0, &out_of_memory_serving, EXIT_UNMENDABLE,
-              "the same failure came 3 times in a row (gpu_oom): another restart would end no better"));
+              "the same failure came 3 times in a row (gpu_oom): another restart would end no "
+              "better"));
     policy_memory_release(&t.memory);
     policy_memory_release(&oom.memory);
 }
@@ -269,9 +295,11 @@ static void test_slow_begins_at_a_minute(void **state unused)
 
     TELL(&t, RESTARTS(0, &no_fabric, 60 * SEC, "restart 1 of 5 within 60 min, next start in 60 s"),
          RESTARTS(0, &no_fabric, 120 * SEC,
-                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, next start in 120 s"));
+                  "restart 2 of 5 within 60 min, though the same failure came 2 times in a row, "
+                  "next start in 120 s"));
     short_max.limits.backoff_max_usec = SEC;
-    TELL(&short_max, RESTARTS(0, &no_fabric, 60 * SEC, "restart 1 of 5 within 60 min, next start in 60 s"));
+    TELL(&short_max,
+         RESTARTS(0, &no_fabric, 60 * SEC, "restart 1 of 5 within 60 min, next start in 60 s"));
     policy_memory_release(&t.memory);
     policy_memory_release(&short_max.memory);
 }
@@ -280,12 +308,14 @@ static void test_cleanup_gets_one_restart(void **state unused)
 {
     struct teller t = teller();
 
-    TELL(&t,
-         RESTARTS(0, &stale_lock, 5 * SEC,
-                  "restart 1 of 5 within 60 min, the only one after a clean-up, next start in 5 s"),
-         RESTARTS(0, &other_lock, 10 * SEC,
-                  "restart 2 of 5 within 60 min, the only one after a clean-up, next start in 10 s"),
-         ENDS(0, &other_lock, EXIT_UNMENDABLE, "a clean-up and a restart have not mended it (jit_lock_stale)"));
+    TELL(
+        &t,
+        RESTARTS(0, &stale_lock, 5 * SEC,
+                 "restart 1 of 5 within 60 min, the only one after a clean-up, next start in 5 s"),
+        RESTARTS(0, &other_lock, 10 * SEC,
+                 "restart 2 of 5 within 60 min, the only one after a clean-up, next start in 10 s"),
+        ENDS(0, &other_lock, EXIT_UNMENDABLE,
+             "a clean-up and a restart have not mended it (jit_lock_stale)"));
     policy_memory_release(&t.memory);
 }
 
@@ -332,7 +362,8 @@ static int decide_twice(void *data unused)
         assert_true(!m.last_fingerprint && m.equal == 0 && m.failures == 0 && m.n_restarts == 0);
     if (r == 0) {
         r = policy_decide(&m, &usual, &died_otherwise, START, 0, &second);
-        assert_string_equal(m.last_fingerprint, r < 0 ? died.fingerprint : died_otherwise.fingerprint);
+        assert_string_equal(m.last_fingerprint,
+                            r < 0 ? died.fingerprint : died_otherwise.fingerprint);
         assert_int_equal(m.failures, r < 0 ? 1 : 2);
         assert_int_equal(m.n_restarts, r < 0 ? 1 : 2);
     }

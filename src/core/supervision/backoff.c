@@ -15,8 +15,9 @@ usec_t backoff_next(usec_t first_usec, usec_t max_usec, uint64_t n, uint64_t ran
 {
     usec_t whole = ceiling(first_usec, max_usec, n);
     usec_t half = whole / 2;
-    /* half + (whole - half + 1) * random / 2^64: every value from half to whole is equally likely. */
-    unsigned __int128 scaled = (unsigned __int128) random * ((unsigned __int128) (whole - half) + 1);
+    /* half + (whole - half + 1) * random / 2^64: all values from half to whole are equally likely. */
+    unsigned __int128 scaled =
+        (unsigned __int128) random * ((unsigned __int128) (whole - half) + 1);
 
     return half + (usec_t) (scaled >> 64);
 }

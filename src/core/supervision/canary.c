@@ -118,7 +118,8 @@ static int fill_body(json_t *object, const struct canary_config *c, const char *
     if (r == 0)
         r = set_prompt(object, c);
     if (r == 0)
-        r = set(object, "max_tokens", json_integer((json_int_t) MIN(c->max_tokens, (uint64_t) INT64_MAX)));
+        r = set(object, "max_tokens",
+                json_integer((json_int_t) MIN(c->max_tokens, (uint64_t) INT64_MAX)));
     if (r == 0)
         r = set_real(object, "temperature", c->temperature);
     if (r == 0)
@@ -134,8 +135,8 @@ static int append(const char *bytes, size_t n, void *buffer)
     return 0;
 }
 
-/* Not json_dumps(): where memory runs out on an object's key, it leaves the key out and goes on. The buffer
- * remembers. */
+/* Not json_dumps(): where memory runs out on an object's key, it leaves the key out and goes on.
+ * The buffer remembers. */
 static char *write_out(const json_t *object)
 {
     _cleanup_strbuf_ struct strbuf b = {};

@@ -138,7 +138,8 @@ static const json_t *find_text(const json_t *object)
 static bool names_no_model(const json_t *object, const char *text)
 {
     static const char *const words[] = {
-        "not exist", "not found", "not available", "unknown model", "invalid model", "no such model",
+        "not exist",     "not found",     "not available",
+        "unknown model", "invalid model", "no such model",
     };
 
     if (str_equal(json_string_value(json_object_get(object, "code")), "model_not_found"))
@@ -183,8 +184,9 @@ static bool tells_of_error(const json_t *root)
 
 /* From the pieces to the whole */
 
-/* *ret_root is NULL for what is not a JSON object; then *error says why. jansson takes many a failed
- * allocation for a mistake in the text, and a good server must not be condemned for that: errno knows. */
+/* *ret_root is NULL for what is not a JSON object; then *error says why. jansson takes many a
+ * failed allocation for a mistake in the text, and a good server must not be condemned for that:
+ * errno knows. */
 static int parse(const struct http_answer *a, json_t **ret_root, json_error_t *error)
 {
     json_auto_t *root = NULL;
@@ -208,7 +210,7 @@ static int describe_bad_json(const struct http_answer *a, const json_error_t *er
     return *ret ? 0 : -ENOMEM;
 }
 
-/* "HTTP 500: CUDA error": the server's words where it has any, else the beginning of what it sent. */
+/* "HTTP 500: CUDA error": the server's words where it has any, else the beginning of its body. */
 static int describe_error(const struct http_answer *a, const json_t *text, char **ret)
 {
     char prefix[sizeof("HTTP : ") + 20];
@@ -260,7 +262,8 @@ int answer_open(const struct http_answer *a, struct answer *ret)
 
     if (a->outcome == HTTP_COMPLETE)
         r = open_complete(a, &answer);
-    else if (!str_empty(a->detail) && !(answer.detail = answer_line("", a->detail, strlen(a->detail))))
+    else if (!str_empty(a->detail) &&
+             !(answer.detail = answer_line("", a->detail, strlen(a->detail))))
         r = -ENOMEM;
     if (r < 0)
         return r;

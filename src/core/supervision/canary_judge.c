@@ -16,7 +16,8 @@ struct harvest {
 
 static uint64_t counted_tokens(const json_t *root)
 {
-    json_int_t n = json_integer_value(json_object_get(json_object_get(root, "usage"), "completion_tokens"));
+    json_int_t n =
+        json_integer_value(json_object_get(json_object_get(root, "usage"), "completion_tokens"));
 
     return n > 0 ? (uint64_t) n : 0;
 }
@@ -48,15 +49,16 @@ static bool enough(const struct harvest *h, uint64_t wanted)
     return h->counted > 0 ? h->counted >= wanted : h->text >= wanted;
 }
 
-/* Many servers answer under a name other than the one that they were asked by (aliases, snapshots, paths)
- * and are right: worth a word, no verdict. */
+/* Many servers answer under a name other than the one that they were asked by (aliases, snapshots,
+ * paths) and are right: worth a word, no verdict. */
 static int note_other_model(const json_t *root, const char *model, struct judgement *j)
 {
     const json_t *named = json_object_get(root, "model");
 
     if (!model || json_string_length(named) == 0 || str_equal(json_string_value(named), model))
         return 0;
-    j->detail = answer_line("answered as model ", json_string_value(named), json_string_length(named));
+    j->detail =
+        answer_line("answered as model ", json_string_value(named), json_string_length(named));
     return j->detail ? 0 : -ENOMEM;
 }
 

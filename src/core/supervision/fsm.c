@@ -133,7 +133,7 @@ static void obey(struct run *r, const struct fsm_decision *decision)
         finish(r, PHASE_FAILED, decision->exit_code, "failed for good, no restart is granted");
 }
 
-/* The epoch is over and, where it failed, diagnosed. A request goes before the policy's decision. */
+/* The epoch is over and, where it failed, diagnosed. A request goes before a decision. */
 static void conclude(struct run *r, const struct fsm_decision *decision)
 {
     r->fsm->deadline = disarmed;

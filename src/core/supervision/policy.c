@@ -244,7 +244,8 @@ int policy_decide(struct policy_memory *m, const struct restart_config *limits,
     ruling = rule(&cause);
     what = decide(&cause, ruling, random);
     reason = say(&cause, ruling, what.delay_usec);
-    if (!reason || reserve_restart(m) < 0 || str_replace(&m->last_fingerprint, failure->fingerprint) < 0)
+    if (!reason || reserve_restart(m) < 0 ||
+        str_replace(&m->last_fingerprint, failure->fingerprint) < 0)
         return -ENOMEM;
     m->equal = cause.equal;
     m->failures = cause.failures;
