@@ -109,7 +109,7 @@ static void knowledge_release(struct knowledge *k)
 static int load_profile(struct knowledge *k, const char *name, char ***ret_errors)
 {
     char program[] = "true", *const command[] = {program, NULL};
-    struct conf_request request = {.file = "/dev/null", .instance = "diagnose", .profile = name,
+    struct conf_request request = {.instance = "diagnose", .profile = name, .url = "http://127.0.0.1:1",
                                    .command = command};
     struct config *config = NULL;
     int r = conf_load(&k->paths, &request, &config, ret_errors);
