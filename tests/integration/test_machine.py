@@ -98,3 +98,19 @@ def test_a_machine_ends_with_its_creator(machine):
     machine.wait_until(
         lambda: not Path(f"/proc/{pid}").exists(), timeout=20, what="systemd-nspawn to end"
     )
+
+
+def test_installing_keeps_the_root_s_links(machine, tmp_path):
+    for name, text in {
+        "usr/bin/sings": "#!/bin/sh\necho la\n",
+        "lib/systemd/system/sings.service": "[Service]\nType=oneshot\nExecStart=/usr/bin/sings\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "usr/bin/sings").chmod(0o755)
+    machine.install(tmp_path)
+    machine.installed = None
+    machine.systemctl("start", "sings")
+    assert machine.run("readlink /lib").stdout.strip() == "usr/lib"
+    machine.remove("/usr/bin/sings", "/usr/lib/systemd/system/sings.service")
+    machine.systemctl("daemon-reload")
