@@ -11,6 +11,11 @@
 #include "daemon/supervisor.h"
 #include "port/notify.h"
 
+static void on_preflight_progress(void *userdata)
+{
+    supervisor_post(userdata, FSM_PROGRESS);
+}
+
 static void on_preflight(const struct preflight_result *r, void *userdata)
 {
     struct supervisor *s = userdata;
@@ -50,7 +55,8 @@ static void start_preflight(struct supervisor *s)
     begin_epoch(s);
     r = make_environment(s);
     if (r == 0)
-        r = preflight_start(s->loop, s->config, s->epoch.environment, on_preflight, s, &s->preflight);
+        r = preflight_start(s->loop, s->config, s->epoch.environment, on_preflight_progress, on_preflight,
+                            s, &s->preflight);
     if (r < 0) {
         log_say(s->log, LOG_WARNING, "Cannot run the preflight, starting without: %s", strerror(-r));
         supervisor_post(s, FSM_PREFLIGHT_PASSED);

@@ -16,6 +16,7 @@ struct preflight {
     struct loop *loop;
     const struct config *config;
     char *const *environment;
+    preflight_progress_fn progress;
     preflight_fn fn;
     void *userdata;
     struct loop_timer *timer; /* the next step, from the loop */
@@ -41,6 +42,7 @@ static void on_probe(const struct command_result *r, void *userdata)
     int status = r->spawn_error < 0 ? 0 : exit_status(r);
 
     if (status == 0) {
+        p->progress(p->userdata);
         p->probe++;
         loop_timer_set(p->timer, 0);
         return;
@@ -97,8 +99,8 @@ static void on_timer(void *userdata)
         next_probe(p);
 }
 
-int preflight_start(struct loop *l, const struct config *config, char *const *environment, preflight_fn fn,
-                    void *userdata, struct preflight **ret)
+int preflight_start(struct loop *l, const struct config *config, char *const *environment,
+                    preflight_progress_fn progress, preflight_fn fn, void *userdata, struct preflight **ret)
 {
     _cleanup_(preflight_freep) struct preflight *p = calloc(1, sizeof *p);
     int r;
@@ -106,7 +108,12 @@ int preflight_start(struct loop *l, const struct config *config, char *const *en
     if (!p)
         return -ENOMEM;
     *p = (struct preflight){
-        .loop = l, .config = config, .environment = environment, .fn = fn, .userdata = userdata
+        .loop = l,
+        .config = config,
+        .environment = environment,
+        .progress = progress,
+        .fn = fn,
+        .userdata = userdata,
     };
     r = loop_timer_new(l, on_timer, p, &p->timer);
     if (r < 0)

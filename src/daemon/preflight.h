@@ -16,6 +16,8 @@ struct preflight_result {
     const char *foreign_owner; /* "PID 4242 (nginx)" who has the port, else NULL */
 };
 
+/* Called after each probe that passed: the ground is being checked, and that takes time. */
+typedef void (*preflight_progress_fn)(void *userdata);
 typedef void (*preflight_fn)(const struct preflight_result *r, void *userdata);
 
 struct preflight;
@@ -24,7 +26,8 @@ struct preflight;
  * preflight_free() comes first. A probe that cannot be started at all is skipped: it proves nothing about
  * the server. */
 must_check int preflight_start(struct loop *l, const struct config *config, char *const *environment,
-                               preflight_fn fn, void *userdata, struct preflight **ret);
+                               preflight_progress_fn progress, preflight_fn fn, void *userdata,
+                               struct preflight **ret);
 /* Ends the probe under way. Not from within `fn`. */
 void preflight_free(struct preflight *p);
 DEFINE_CLEANUP(struct preflight *, preflight_free);

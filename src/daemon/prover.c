@@ -12,7 +12,7 @@
 /* The list of models is no inference: a server that generates answers it at once. */
 #define MODELS_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define KNOCK_TIMEOUT_USEC (2 * USEC_PER_SEC)
-#define ANSWER_MAX_BYTES (1024 * 1024)
+#define ANSWER_MAX_BYTES ((size_t) 256 * 1024)
 #define API_KEY_MAX_BYTES (64 * 1024)
 /* How often a canary of the suite may come back with an error of the server's own before the start counts as
  * failed; "not ready" and a closed port do not count. */
