@@ -346,6 +346,19 @@ static void mistakes(void unused **state)
         {{.file = MINIMAL, .settings = {"Server.Model=a\nb"}},
          "command line: \"Server.Model=a?b\" is no setting; expected Section.Key=Value, such as "
          "Start.StallSec=10min\n"},
+        /* What is quoted may be a secret. */
+        {{.file = "[Server]\nCommand=/bin/a\nURL=http://me:hunter2@h:1\n"},
+         "k26.conf:3: Server.URL=http://[redacted]@h:1: credentials do not belong here, Server.APIKeyFile= "
+         "names a file with the key; expected http://HOST:PORT or https://HOST:PORT\n"},
+        {{.file = MINIMAL "Environment=HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 \"\n--api-key hunter22 --port=1\n--api-key "
+                        "hunter22\n"},
+         "k26.conf:4: Server.Environment=HF_TOKEN=[redacted] \": a quote that is not closed; expected "
+         "assignments NAME=VALUE\n"
+         "k26.conf:5: unknown key --api-key [redacted] --port= in [Server]; expected one of Command, "
+         "Profile, URL, WorkingDirectory, Environment, StopSignal, StopSec, Model, ModelsPath, APIKeyFile, "
+         "CAFile\n"
+         "k26.conf:6: \"--api-key [redacted]\" is no assignment; expected Key=Value, [Section] or a "
+         "comment\n"},
         /* Several at once, each told, none as a consequence of another. */
         {{.file = "oops\n[Server]\nURL=h:1\nCommand=/bin/a\n[Live]\nFall=0\n", .drop_in = "[Live]\nRise=x\n"},
          "k26.conf:1: \"oops\" is no assignment; expected Key=Value, [Section] or a comment\n"

@@ -70,6 +70,27 @@ static void length_is_bounded(void unused **state)
     assert_true(strlen(p.items[0].text) < 1000);
 }
 
+static void quotes_are_short_and_hold_no_secrets(void unused **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } rows[] = {
+        {"", ""},
+        {"MaxTokens=4", "MaxTokens=4"},
+        {"--api-key hunter22 --port 1", "--api-key [redacted] --port 1"},
+        {"12345678901234567890123456789012345678901234567890123456789012345678901234567890abc",
+         "12345678901234567890123456789012345678901234567890123456789012345678901234567890abc"},
+        {"12345678901234567890123456789012345678901234567890123456789012345678901234567890abcd",
+         "12345678901234567890123456789012345678901234567890123456789012345678901234567890..."},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_free_ char *shown = problems_quote(rows[i].text);
+
+        assert_string_equal(shown, rows[i].expected);
+    }
+}
+
 static int add_and_steal(void unused *data)
 {
     _cleanup_problems_ struct problems p = {};
@@ -100,6 +121,7 @@ int main(void)
         cmocka_unit_test(number_is_bounded),
         cmocka_unit_test(text_cannot_steer_a_terminal),
         cmocka_unit_test(length_is_bounded),
+        cmocka_unit_test(quotes_are_short_and_hold_no_secrets),
         cmocka_unit_test(survives_lack_of_memory),
     };
 

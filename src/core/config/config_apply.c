@@ -42,33 +42,34 @@ static int tell_unknown_section(const struct walk *w)
 static int tell_unknown_key(const struct walk *w)
 {
     const struct config_key *near = config_key_nearest(w->section, w->entry->key);
+    _cleanup_free_ char *key = problems_quote(w->entry->key);
     _cleanup_strbuf_ struct strbuf known = {};
 
+    if (!key)
+        return -ENOMEM;
     if (near)
-        return tell(w, "unknown key %.60s= in [%s]; did you mean %s.%s?", w->entry->key,
-                    w->section->name, config_key_section(near)->name, near->name);
+        return tell(w, "unknown key %s= in [%s]; did you mean %s.%s?", key, w->section->name,
+                    config_key_section(near)->name, near->name);
     for (size_t i = 0; i < n_config_keys; i++) {
         if (config_key_section(&config_keys[i]) == w->section)
             strbuf_appendf(&known, "%s%s", known.len > 0 ? ", " : "", config_keys[i].name);
     }
     if (known.failed)
         return -ENOMEM;
-    return tell(w, "unknown key %.60s= in [%s]; expected one of %s", w->entry->key, w->section->name,
-                known.data);
+    return tell(w, "unknown key %s= in [%s]; expected one of %s", key, w->section->name, known.data);
 }
 
 static int tell_bad_value(const struct walk *w, const struct config_key *k, const char *why, int error)
 {
-    _cleanup_free_ char *expected = config_key_expectation(k);
+    _cleanup_free_ char *expected = config_key_expectation(k), *value = problems_quote(w->entry->value);
 
-    if (!expected)
+    if (!expected || !value)
         return -ENOMEM;
     if (error == -ERANGE)
         why = "out of range";
     if (str_empty(why))
-        return tell(w, "%s.%s=%.80s: expected %s", w->section->name, k->name, w->entry->value, expected);
-    return tell(w, "%s.%s=%.80s: %s; expected %s", w->section->name, k->name, w->entry->value, why,
-                expected);
+        return tell(w, "%s.%s=%s: expected %s", w->section->name, k->name, value, expected);
+    return tell(w, "%s.%s=%s: %s; expected %s", w->section->name, k->name, value, why, expected);
 }
 
 /* Finds the struct that the header speaks of, or makes it. w->section stays NULL after a mistake. */

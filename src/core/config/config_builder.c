@@ -107,6 +107,17 @@ static bool is_text(const char *s)
     return length > 0;
 }
 
+static int tell_no_setting(struct config_builder *b, const char *assignment)
+{
+    _cleanup_free_ char *shown = problems_quote(assignment);
+
+    if (!shown)
+        return -ENOMEM;
+    return problems_add(&b->problems, CONFIG_COMMAND_LINE, 0,
+                        "\"%s\" is no setting; expected Section.Key=Value, such as Start.StallSec=10min",
+                        shown);
+}
+
 int config_builder_add_assignment(struct config_builder *b, const char *assignment)
 {
     _cleanup_free_ char *copy = strdup(assignment);
@@ -119,9 +130,7 @@ int config_builder_add_assignment(struct config_builder *b, const char *assignme
         *equals = '\0';
     dot = strrchr(copy, '.');
     if (!equals || !dot || !is_text(assignment))
-        return problems_add(&b->problems, CONFIG_COMMAND_LINE, 0,
-                            "\"%.80s\" is no setting; expected Section.Key=Value, such as "
-                            "Start.StallSec=10min", assignment);
+        return tell_no_setting(b, assignment);
     *dot = '\0';
     return add_option(b, copy, str_strip(dot + 1), str_strip(equals + 1));
 }
@@ -135,7 +144,7 @@ int config_builder_add_value(struct config_builder *b, const char *section, cons
         return -ENOMEM;
     if (!is_text(value))
         return problems_add(&b->problems, CONFIG_COMMAND_LINE, 0,
-                            "%s.%s=\"%.80s\" is no text; expected one line in UTF-8", section, key, value);
+                            "%s.%s= is no text; expected one line in UTF-8", section, key);
     return add_option(b, section, key, str_strip(copy));
 }
 

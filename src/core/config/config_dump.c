@@ -158,11 +158,13 @@ static int json_part(const struct part *p, json_t **ret)
     return 0;
 }
 
-/* A plain section's object itself, or one object for each name. */
-static int json_section(const struct config *c, const struct config_section *s, json_t **ret)
+/* One object for each name. */
+static int json_named(const struct config *c, const struct config_section *s, json_t **ret)
 {
     json_auto_t *named = json_object();
 
+    if (!named)
+        return -ENOMEM;
     for (size_t i = 0; i < config_section_count(c, s); i++) {
         const struct part p = part_of(c, s, i);
         json_t *object;
@@ -170,17 +172,21 @@ static int json_section(const struct config *c, const struct config_section *s, 
 
         if (r < 0)
             return r;
-        if (!s->named) {
-            *ret = object;
-            return 0;
-        }
         if (json_object_set_new(named, p.argument, object) < 0)
             return -ENOMEM;
     }
-    if (!named)
-        return -ENOMEM;
     *ret = steal_pointer(&named);
     return 0;
+}
+
+static int json_section(const struct config *c, const struct config_section *s, json_t **ret)
+{
+    struct part p;
+
+    if (s->named)
+        return json_named(c, s, ret);
+    p = part_of(c, s, 0);
+    return json_part(&p, ret);
 }
 
 int config_dump_json(const struct config *c, json_t **ret)

@@ -3,6 +3,7 @@
 
 #include "core/config/config_builder.h"
 #include "core/config/config_value.h"
+#include "core/config/problems.h"
 #include "core/diagnosis/pattern.h"
 
 static int split_and_expand(const struct config_input *in, char ***ret)
@@ -77,15 +78,23 @@ static bool is_variable_name(const char *s, size_t n)
     return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= n;
 }
 
+static int explain_quoted(const struct config_input *in, const char *quoted, const char *what)
+{
+    _cleanup_free_ char *shown = problems_quote(quoted);
+
+    if (!shown)
+        return -ENOMEM;
+    strbuf_appendf(in->why, "\"%s\" %s", shown, what);
+    return -EINVAL;
+}
+
 /* A later value of the same variable takes the place of the earlier one. */
 static int merge_variable(const struct config_input *in, char ***list, const char *assignment)
 {
     const char *equals = strchr(assignment, '=');
 
-    if (!equals || !is_variable_name(assignment, (size_t) (equals - assignment))) {
-        strbuf_appendf(in->why, "\"%.60s\" is no assignment", assignment);
-        return -EINVAL;
-    }
+    if (!equals || !is_variable_name(assignment, (size_t) (equals - assignment)))
+        return explain_quoted(in, assignment, "is no assignment");
     for (size_t i = 0; *list && (*list)[i]; i++) {
         if (strncmp((*list)[i], assignment, (size_t) (equals + 1 - assignment)) == 0)
             return str_replace(&(*list)[i], assignment);
@@ -114,10 +123,8 @@ int config_parse_environment(const struct config_input *in, char ***field)
 
 static int add_name(const struct config_input *in, char ***list, const char *name)
 {
-    if (!config_is_name(name)) {
-        strbuf_appendf(in->why, "\"%.60s\" is no name", name);
-        return -EINVAL;
-    }
+    if (!config_is_name(name))
+        return explain_quoted(in, name, "is no name");
     if (strv_contains(*list, name))
         return 0;
     if (strv_length(*list) >= CONFIG_MAX_ITEMS)

@@ -4,9 +4,11 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "core/diagnosis/redact.h"
 
 /* Enough for a path and a sentence; a file of garbage must not make a page of each of its lines. */
 #define LINE_MAX_BYTES ((size_t) 600)
+#define QUOTE_MAX_BYTES ((size_t) 80)
 
 static size_t kept(const struct problems *p)
 {
@@ -81,6 +83,15 @@ int problems_add(struct problems *p, const char *file, unsigned line, const char
     }
     p->n++;
     return 0;
+}
+
+char *problems_quote(const char *text)
+{
+    char *shown = redact_text(text);
+
+    if (shown && strlen(shown) > QUOTE_MAX_BYTES + strlen("..."))
+        memcpy(shown + QUOTE_MAX_BYTES, "...", sizeof("..."));
+    return shown;
 }
 
 bool problems_full(const struct problems *p)

@@ -29,6 +29,9 @@ struct problems {
  * are replaced, a long line is cut. -ENOMEM only. */
 must_check int problems_add(struct problems *p, const char *file, unsigned line, const char *fmt, ...)
     printf_like(4, 5);
+/* What somebody wrote as a message may quote it: without secrets, and not too long. Owned by the caller;
+ * NULL when memory is out. */
+must_check char *problems_quote(const char *text);
 /* True when a further problem would only be counted: time to stop looking. */
 bool problems_full(const struct problems *p);
 /* The lines as a string vector owned by the caller, with a last one that counts what was not kept; the

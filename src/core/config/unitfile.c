@@ -135,15 +135,23 @@ static int parse_header(struct parser *s, char *text)
     return r;
 }
 
+/* A message that quotes what was written. */
+static int tell_quoted(struct parser *s, const char *text, const char *before, const char *behind)
+{
+    _cleanup_free_ char *shown = problems_quote(text);
+
+    if (!shown)
+        return -ENOMEM;
+    return problems_add(s->problems, s->file, s->line, "%s%s%s", before, shown, behind);
+}
+
 static int parse_assignment(struct parser *s, char *text)
 {
     char *equals = strchr(text, '=');
     char *key;
 
     if (!equals)
-        return problems_add(s->problems, s->file, s->line,
-                            "\"%.60s\" is no assignment; expected Key=Value, [Section] or a comment",
-                            text);
+        return tell_quoted(s, text, "\"", "\" is no assignment; expected Key=Value, [Section] or a comment");
     *equals = '\0';
     key = str_strip(text);
     if (*key == '\0')
@@ -152,8 +160,7 @@ static int parse_assignment(struct parser *s, char *text)
         return problems_add(s->problems, s->file, s->line,
                             "a key longer than %zu bytes; expected Key=Value", UNITFILE_MAX_NAME);
     if (!s->in_section)
-        return problems_add(s->problems, s->file, s->line,
-                            "%.60s= stands before any section; expected [Section] first", key);
+        return tell_quoted(s, key, "", "= stands before any section; expected [Section] first");
     if (s->skipping)
         return 0;
     return unitfile_add(s->u, key, str_strip(equals + 1), s->file, s->line);
