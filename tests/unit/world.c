@@ -2,8 +2,11 @@
 #include "world.h"
 
 #include <dirent.h>
-
-#include "unit.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 struct limit {
     struct loop *loop;
@@ -63,4 +66,64 @@ size_t world_count_fds(void)
         n++;
     closedir(d);
     return n;
+}
+
+bool world_has_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+void world_pipe(int *ret_reader, int *ret_writer)
+{
+    int fds[2];
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    *ret_reader = fds[0];
+    *ret_writer = fds[1];
+}
+
+void world_read_all(int fd, char *buf, size_t size)
+{
+    size_t used = 0;
+    ssize_t n;
+
+    while ((n = read(fd, buf + used, size - 1 - used)) > 0)
+        used += (size_t) n;
+    assert_int_equal(n, 0);
+    if (used > 0 && buf[used - 1] == '\n')
+        used--;
+    buf[used] = '\0';
+}
+
+int world_in_process(int (*fn)(void *), void *data)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        (void) alarm((unsigned int) (WORLD_LIMIT / USEC_PER_SEC));
+        _exit(fn(data));
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static void pidfds_are_missing(void unused **state)
+{
+    print_message("no process can be watched: pidfd_open: %s\n", strerror(ENOSYS));
+    skip();
+}
+
+int world_run_tests(const char *name, const struct CMUnitTest tests[], size_t n)
+{
+    const struct CMUnitTest instead[] = {cmocka_unit_test(pidfds_are_missing)};
+    int fd = pidfd_open(getpid(), 0);
+
+    if (fd < 0 && errno == ENOSYS)
+        return cmocka_run_group_tests_name(name, instead, NULL, NULL);
+    close_fd(fd);
+    return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
 }
