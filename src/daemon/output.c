@@ -29,6 +29,8 @@ static void flush_done(struct output *o)
 
     o->flushed = NULL;
     loop_timer_set(o->patience, USEC_INFINITY);
+    if (o->tail)
+        journal_tail_hurry(o->tail, 0);
     if (fn)
         fn(o->userdata);
 }
@@ -153,6 +155,8 @@ void output_flush(struct output *o, usec_t timeout_usec, output_flushed_fn fn)
         pipe_log_drain(o->pipe);
     else if (send_mark(o, &o->nonce))
         until = usec_add(loop_now().monotonic, timeout_usec);
+    if (o->tail)
+        journal_tail_hurry(o->tail, until);
     o->flushed = fn;
     loop_timer_set(o->patience, until);
 }
