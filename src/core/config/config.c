@@ -21,24 +21,36 @@ size_t config_section_count(const struct config *c, const struct config_section 
     return s->named ? *(const size_t *) (const void *) ((const char *) c + s->count_offset) : 1;
 }
 
-void *config_section_at(const struct config *c, const struct config_section *s, size_t i)
+const void *config_section_at(const struct config *c, const struct config_section *s, size_t i)
 {
-    /* The const of c is about the caller's intent; a plain section lies inside the same object. */
-    return s->named ? array_of(c, s) + i * s->size : (char *) (uintptr_t) c + s->offset;
+    return s->named ? array_of(c, s) + i * s->size : (const char *) c + s->offset;
+}
+
+void *config_section_edit(struct config *c, const struct config_section *s, size_t i)
+{
+    return s->named ? array_of(c, s) + i * s->size : (char *) c + s->offset;
 }
 
 const char *config_section_name_at(const struct config *c, const struct config_section *s, size_t i)
 {
-    return s->named ? *(char **) config_section_at(c, s, i) : NULL;
+    return s->named ? *(char *const *) config_section_at(c, s, i) : NULL;
 }
 
-void *config_section_get(const struct config *c, const struct config_section *s, const char *name)
+bool config_section_index(const struct config *c, const struct config_section *s, const char *name,
+                          size_t *ret)
 {
     for (size_t i = 0; i < config_section_count(c, s); i++) {
-        if (str_equal(config_section_name_at(c, s, i), name))
-            return config_section_at(c, s, i);
+        if (str_equal(config_section_name_at(c, s, i), name)) {
+            *ret = i;
+            return true;
+        }
     }
-    return NULL;
+    return false;
+}
+
+const void *config_field_at(const void *section_struct, const struct config_key *k)
+{
+    return (const char *) section_struct + k->offset;
 }
 
 void *config_field(void *section_struct, const struct config_key *k)
@@ -98,7 +110,7 @@ void config_free(struct config *c)
         const struct config_section *s = &config_sections[i];
 
         for (size_t j = 0; j < config_section_count(c, s); j++)
-            release_section(s, config_section_at(c, s, j));
+            release_section(s, config_section_edit(c, s, j));
         if (s->named)
             free(array_of(c, s));
     }
@@ -107,10 +119,14 @@ void config_free(struct config *c)
 
 const struct canary_config *config_canary(const struct config *c, const char *name)
 {
-    return config_section_get(c, &config_sections[SECTION_CANARY], name);
+    size_t i;
+
+    return config_section_index(c, &config_sections[SECTION_CANARY], name, &i) ? &c->canaries[i] : NULL;
 }
 
 const struct phase_config *config_phase(const struct config *c, const char *name)
 {
-    return config_section_get(c, &config_sections[SECTION_PHASE], name);
+    size_t i;
+
+    return config_section_index(c, &config_sections[SECTION_PHASE], name, &i) ? &c->phases[i] : NULL;
 }

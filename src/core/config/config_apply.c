@@ -78,6 +78,7 @@ static int find_section(struct walk *w)
     const struct config_section *s = config_section_find(w->entry->section);
     struct config *c = w->a->config;
     const char *name = w->entry->argument;
+    size_t i;
     int r = 0;
 
     if (!s)
@@ -87,10 +88,11 @@ static int find_section(struct walk *w)
     if (s->named && (!name || !config_is_name(name)))
         return tell(w, "[%s%s%.60s] needs a name of letters, digits, \"_\", \"-\" and \".\"; expected "
                     "[%s NAME]", s->name, name ? " " : "", str_or_empty(name), s->name);
-    w->at = config_section_get(c, s, name);
-    if (!w->at && config_section_count(c, s) >= CONFIG_MAX_NAMED)
+    if (config_section_index(c, s, name, &i))
+        w->at = config_section_edit(c, s, i);
+    else if (config_section_count(c, s) >= CONFIG_MAX_NAMED)
         return tell(w, "too many sections [%s ...]; expected at most %d", s->name, CONFIG_MAX_NAMED);
-    if (!w->at)
+    else
         r = config_section_new(c, s, name, &w->at);
     if (r < 0)
         return r;

@@ -209,7 +209,7 @@ static int new_config(struct config **ret)
         return -ENOMEM;
     for (size_t i = 0; i < N_CONFIG_SECTIONS; i++) {
         const struct config_section *s = &config_sections[i];
-        int r = s->named ? 0 : config_section_defaults(s, config_section_at(c, s, 0));
+        int r = s->named ? 0 : config_section_defaults(s, config_section_edit(c, s, 0));
 
         if (r < 0)
             return r;

@@ -49,10 +49,10 @@ static int check_required(const struct checker *s, const struct config_key *k)
 
     for (size_t i = 0; i < config_section_count(s->config, section); i++) {
         const char *argument = config_section_name_at(s->config, section, i);
-        void *at = config_section_at(s->config, section, i);
+        const void *at = config_section_at(s->config, section, i);
         int r = 0;
 
-        if (!config_value_is_set(k, config_field(at, k)) && !was_refused(s, k, argument))
+        if (!config_value_is_set(k, config_field_at(at, k)) && !was_refused(s, k, argument))
             r = tell_missing(s, k, argument);
         if (r < 0)
             return r;

@@ -13,7 +13,7 @@ struct part {
     const struct config *config;
     const struct config_section *section;
     const char *argument;
-    void *at;
+    const void *at;
 };
 
 static struct part part_of(const struct config *c, const struct config_section *s, size_t i)
@@ -58,8 +58,8 @@ static void append_origins(struct strbuf *b, const struct part *p, const struct 
 
 static int append_key(struct strbuf *b, const struct part *p, const struct config_key *k)
 {
-    void *field = config_field(p->at, k);
-    size_t lines = k->type == CONFIG_PATTERNS ? strv_length(*(char ***) field) : 1;
+    const void *field = config_field_at(p->at, k);
+    size_t lines = k->type == CONFIG_PATTERNS ? strv_length(*(char *const *const *) field) : 1;
 
     if (!config_value_is_set(k, field) && !next_origin(p, k, NULL))
         return 0;
@@ -134,7 +134,7 @@ static json_t *json_origins(const struct part *p, const struct config_key *k)
 static int json_key(const struct part *p, const struct config_key *k, json_t *object)
 {
     json_t *value, *entry;
-    int r = config_shown_json(k, config_field(p->at, k), &value);
+    int r = config_shown_json(k, config_field_at(p->at, k), &value);
 
     if (r < 0)
         return r;
