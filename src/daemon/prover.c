@@ -5,6 +5,8 @@
 #include <fcntl.h>
 
 #include "base/str.h"
+#include "core/canary/models.h"
+#include "core/canary/request.h"
 #include "port/netowner.h"
 #include "port/random.h"
 #include "port/store.h"

@@ -5,7 +5,7 @@
  * events. One request at a time; a request that is no longer wanted is closed, never left behind. */
 
 #include "core/config/config.h"
-#include "core/supervision/canary.h"
+#include "core/canary/judge.h"
 #include "core/supervision/fsm.h"
 #include "daemon/processes.h"
 #include "port/http.h"

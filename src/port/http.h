@@ -3,7 +3,7 @@
 
 /* HTTP client: curl multi on the loop. */
 
-#include "core/supervision/canary.h"
+#include "core/canary/answer.h"
 #include "port/loop.h"
 
 struct http;

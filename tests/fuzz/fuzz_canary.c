@@ -6,7 +6,9 @@
 #include <jansson.h>
 
 #include "base/str.h"
-#include "core/supervision/canary.h"
+#include "core/canary/judge.h"
+#include "core/canary/models.h"
+#include "core/canary/request.h"
 
 #define DETAIL_MAX 200
 

@@ -9,7 +9,9 @@
 
 #include "base/str.h"
 #include "chaos.h"
-#include "core/supervision/canary.h"
+#include "core/canary/judge.h"
+#include "core/canary/models.h"
+#include "core/canary/request.h"
 
 #define DETAIL_MAX 200
 

@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/timeutil.h"
+#include "core/canary/verdict.h"
 #include "core/diagnosis/matcher.h"
 #include "core/diagnosis/normalise.h"
-#include "core/supervision/canary.h"
 #include "core/supervision/phase.h"
 
 /* How the epoch ended, as observed beside the log. X(constant, name, what `status` is)

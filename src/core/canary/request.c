@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/supervision/canary.h"
+#include "core/canary/request.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -10,59 +10,11 @@
 /* Digits that show a temperature as the operator wrote it: 0.6, not 0.59999999999999998. */
 #define REAL_DIGITS 6
 
-#define X(constant, name, text) [constant] = name,
-static const char *const verdict_names[] = {VERDICTS(X)};
-#undef X
-#define X(constant, name, text) [constant] = text,
-static const char *const verdict_texts[] = {VERDICTS(X)};
-#undef X
-
-const char *verdict_name(enum verdict v)
-{
-    return verdict_names[v];
-}
-
-const char *verdict_text(enum verdict v)
-{
-    return verdict_texts[v];
-}
-
-bool verdict_may_improve(enum verdict v)
-{
-    switch (v) {
-    case VERDICT_HTTP_4XX:
-    case VERDICT_AUTH_REQUIRED:
-    case VERDICT_WRONG_MODEL:
-    case VERDICT_TOO_LARGE:
-    case VERDICT_FOREIGN_LISTENER:
-    case VERDICT_TLS:
-        return false;
-    case VERDICT_NONE:
-    case VERDICT_GENERATED:
-    case VERDICT_REFUSED:
-    case VERDICT_RESET:
-    case VERDICT_TIMEOUT:
-    case VERDICT_HTTP_5XX:
-    case VERDICT_NOT_READY:
-    case VERDICT_NO_TOKENS:
-    case VERDICT_BAD_JSON:
-    case N_VERDICTS:
-        break;
-    }
-    return true;
-}
-
 void canary_request_release(struct canary_request *r)
 {
     free(r->path);
     free(r->body);
     *r = (struct canary_request){};
-}
-
-void judgement_release(struct judgement *j)
-{
-    free(j->detail);
-    *j = (struct judgement){};
 }
 
 static const char *usual_path(enum canary_kind kind)

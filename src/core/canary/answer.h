@@ -6,7 +6,31 @@
 
 #include <jansson.h>
 
-#include "core/supervision/canary.h"
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/timeutil.h"
+#include "core/canary/verdict.h"
+
+/* How a transfer ended below HTTP. */
+enum http_outcome {
+    HTTP_COMPLETE, /* status, headers and the whole body came */
+    HTTP_REFUSED,
+    HTTP_RESET, /* closed, reset or malformed before the end */
+    HTTP_TIMEOUT,
+    HTTP_TOO_LARGE,
+    HTTP_TLS,
+    HTTP_UNREACHABLE, /* name, route, local error */
+    HTTP_CANCELLED,
+};
+
+struct http_answer {
+    enum http_outcome outcome;
+    long status;     /* 0 when no status line came */
+    const char *body; /* borrowed, not NUL-terminated; may hold any byte */
+    size_t body_len;
+    usec_t total_usec;
+    const char *detail; /* the library's words for a failed transfer, or NULL; borrowed */
+};
 
 /* Longest detail, in bytes. */
 #define ANSWER_DETAIL_MAX 200

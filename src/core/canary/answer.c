@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/supervision/canary_answer.h"
+#include "core/canary/answer.h"
 
 #include <errno.h>
 
