@@ -178,6 +178,7 @@ static void without_a_reader_lines_are_counted(void **state)
             write_line(b->outlet, n++);
         read_on(b, &seen);
         assert_true(seen.len < MUCH / 4);
+        assert_int_equal(check_lines(seen.data, kinds[i].newline, &gaps), n);
         for (int more = 0; more < 10; more++)
             write_line(b->outlet, n++);
         read_on(b, &seen);
@@ -186,6 +187,49 @@ static void without_a_reader_lines_are_counted(void **state)
         assert_int_equal(fcntl(b->fds[1], F_GETFL) & O_NONBLOCK, 0);
         finish(b);
     }
+}
+
+/* The lines that a full pipe does not take are not overtaken when it has room again. */
+static void lines_keep_their_order(void **state)
+{
+    struct bench *b = *state;
+    _cleanup_strbuf_ struct strbuf seen = {};
+    char buf[20 * LINE];
+    int gaps, n = 0;
+
+    start(b, &kinds[0]);
+    while (n < 100)
+        write_line(b->outlet, n++);
+    assert_int_equal(read(b->fds[0], buf, sizeof(buf)), sizeof(buf));
+    strbuf_append_n(&seen, buf, sizeof(buf));
+    while (n < 110)
+        write_line(b->outlet, n++);
+    read_on(b, &seen);
+    assert_int_equal(check_lines(seen.data, "\n", &gaps), n);
+    assert_int_equal(gaps, 0);
+}
+
+/* A reader that is too slow gets a run of lines after each gap, not single ones. */
+static void a_gap_lasts_until_the_queue_is_empty(void **state)
+{
+    struct bench *b = *state;
+    _cleanup_strbuf_ struct strbuf seen = {};
+    char buf[LINE];
+    int gaps, n = 0;
+
+    start(b, &kinds[0]);
+    while (n < 400)
+        write_line(b->outlet, n++);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(read(b->fds[0], buf, sizeof(buf)), sizeof(buf));
+        strbuf_append_n(&seen, buf, sizeof(buf));
+        spin_for(b->loop, 0);
+        write_line(b->outlet, n++);
+        write_line(b->outlet, n++);
+    }
+    read_on(b, &seen);
+    assert_int_equal(check_lines(seen.data, "\n", &gaps), n);
+    assert_int_equal(gaps, 1);
 }
 
 /* Megabytes pass through a queue that always has something in it. */
@@ -339,6 +383,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_reader_gets_everything, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_reader_lines_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(lines_keep_their_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_gap_lasts_until_the_queue_is_empty, setup, teardown),
         cmocka_unit_test_setup_teardown(a_queue_that_never_empties_stays_small, setup, teardown),
         cmocka_unit_test_setup_teardown(a_reader_that_goes_is_no_matter, setup, teardown),
         cmocka_unit_test_setup_teardown(a_closed_descriptor_is_no_matter, setup, teardown),
