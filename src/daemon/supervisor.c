@@ -169,11 +169,11 @@ static void on_decisive(const struct signature *signature, void *userdata)
 {
     struct supervisor *s = userdata;
 
-    if (s->epoch.alarm != signature)
+    if (!s->epoch.alarmed)
         log_say(s->log, LOG_WARNING,
                 "The server's log has a line of a failure that does not pass (%s, %s): looking at once",
                 signature->class->name, signature->id);
-    s->epoch.alarm = signature;
+    s->epoch.alarmed = true;
     supervisor_post(s, FSM_DECISIVE_LINE);
 }
 
@@ -252,25 +252,28 @@ static int open_signals(struct supervisor *s)
     return 0;
 }
 
+/* The publisher first: it holds the instance's lock, and the watcher's patterns take a moment to compile. */
 static int open_handles(struct supervisor *s, char ***ret_errors)
 {
-    int r = watcher_new(s->catalog, s->config, &watcher_events, s, &s->watcher, ret_errors);
+    int r = open_output(s);
 
     if (r == 0)
-        r = open_signals(s);
+        r = publisher_new(s, &s->publisher);
     if (r == 0)
-        r = open_output(s);
+        r = open_signals(s);
     if (r == 0)
         r = loop_timer_new(s->loop, on_deadline, s, &s->timer);
     if (r == 0)
         r = progress_new(s->loop, s->limits.stall_usec, on_progress, s, &s->progress);
     if (r == 0)
         r = prover_new(s->loop, s->config, on_proof, s, &s->prover);
+    if (r == 0)
+        r = watcher_new(s->catalog, s->config, &watcher_events, s, &s->watcher, ret_errors);
     if (r < 0)
         return r;
     open_cgroups(s);
     open_state(s);
-    return publisher_new(s, &s->publisher);
+    return 0;
 }
 
 int supervisor_new(struct loop *l, const struct config *config, const struct catalog *catalog,

@@ -47,7 +47,7 @@ struct epoch {
     struct timeline timeline;
     const char *step;   /* of loading, in the profile's words */
     bool served;        /* has been READY */
-    const struct signature *alarm; /* the last decisive one that was told */
+    bool alarmed;       /* a decisive line has been told; once is enough */
     /* how it ended; filled in as it becomes known */
     enum ending ending;
     int status;         /* as struct circumstances has it */
