@@ -83,17 +83,17 @@ static void print_phases(const json_t *phases)
 
 static void print_report(const json_t *root)
 {
-    const json_t *cause = json_object_get(root, "cause");
+    const json_t *cause = json_object_get(root, "root_cause");
 
     (void) printf("%s%s%s, epoch %" JSON_INTEGER_FORMAT ", failed at %s\n", term_colour(COLOUR_BOLD),
                   get(root, "instance"), term_colour(COLOUR_NONE),
                   json_integer_value(json_object_get(root, "epoch")), get(root, "ended"));
     row("What", get(cause, "summary"));
     print_root_line(cause);
-    row("Class", get(cause, "class"));
-    row("Signature", get(cause, "signature"));
+    row("Class", get(root, "class"));
+    row("Signature", get(root, "signature"));
     row("Decision", get(json_object_get(root, "decision"), "reason"));
-    row("What to do", get(cause, "hint"));
+    row("What to do", get(root, "hint"));
     print_phases(json_object_get(root, "phases"));
 }
 

@@ -18,7 +18,7 @@
 /* The file system tells of changes; this is only for what it cannot tell of, such as a unit that fails
  * before coalmined has said a word. */
 #define LOOK_MSEC 500
-/* So long an instance that nobody has started yet may take to appear. */
+/* Without systemd nobody can tell whether a start is under way: so long it may take to be seen. */
 #define APPEAR_USEC (3 * USEC_PER_SEC)
 
 enum outcome { WAIT_ON, WAIT_THERE, WAIT_NEVER };
@@ -35,7 +35,7 @@ static enum outcome look_stopped(const struct instance *i)
     return i->running ? WAIT_ON : WAIT_THERE;
 }
 
-/* A coalmined that is not there may be on its way: as long as systemd is at it, or for a moment. */
+/* A coalmined that is not there may be on its way. */
 static enum outcome look_again(const struct instance *i, enum outcome outcome, usec_t elapsed)
 {
     if (outcome != WAIT_NEVER)
@@ -44,11 +44,11 @@ static enum outcome look_again(const struct instance *i, enum outcome outcome, u
     case VIEW_GOING:
         return WAIT_ON;
     case VIEW_OVER:
-        return elapsed < APPEAR_USEC && !i->status ? WAIT_ON : WAIT_NEVER;
+        return WAIT_NEVER;
     case VIEW_UNKNOWN:
         break;
     }
-    return elapsed < APPEAR_USEC && !i->status ? WAIT_ON : WAIT_NEVER;
+    return elapsed < APPEAR_USEC ? WAIT_ON : WAIT_NEVER;
 }
 
 /* A change between the look and this is seen LOOK_MSEC later. The lock's file is closed as coalmined ends,
