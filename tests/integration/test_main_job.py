@@ -85,9 +85,9 @@ def test_story_is_caught_and_mended(instance, toolkit, units):
     assert server.records(READY_ID) == []
     assert server.starts(state) == 1
     report = server.report()
-    assert report["cause"]["class"] == "jit_missing_header"
-    assert report["cause"]["captures"]["header"] == "curand.h"
-    assert "curand" in report["cause"]["hint"]
+    assert report["class"] == "jit_missing_header"
+    assert report["captures"]["header"] == "curand.h"
+    assert "curand" in report["hint"]
     assert report["decision"]["restart"] is False
     shown = server.machine.systemctl("status", "--no-pager", "--full", server.unit, check=False).stdout
     assert "jit_missing_header" in shown and "curand.h" in shown
@@ -154,7 +154,7 @@ def test_corrupt_model_is_not_retried(llama, model, spoil):
     server.start(check=False)
     assert server.exit_code() == EXIT_UNMENDABLE
     assert len(server.reports()) == 1
-    assert server.report()["cause"]["class"].startswith("model_")
+    assert server.report()["class"].startswith("model_")
 
 
 # (e) a server that accepts and never answers
@@ -165,7 +165,7 @@ def test_server_that_never_answers_is_a_hang(instance):
     server = instance("--never-answer", "generation", settings=settings)
     server.start(check=False)
     assert server.is_active() == "failed"
-    assert server.report()["cause"]["class"] == "engine_hang"
+    assert server.report()["class"] == "engine_hang"
     assert server.server_pids() == []
 
 
@@ -183,7 +183,7 @@ def test_foreign_listener_is_named(instance, fake, units):
     server.start(check=False)
     assert server.is_active() == "failed"
     report = server.report()
-    assert report["cause"]["class"] == "port_in_use"
+    assert report["class"] == "port_in_use"
     assert pid in str(report)
 
 
@@ -195,7 +195,7 @@ def test_preflight_finds_the_taken_port_before_any_start(instance, units):
     server.machine.systemctl("start", stranger)
     server.machine.wait_until(lambda: server.machine.http("GET", server.url).status == 200, what="the stranger")
     server.start(check=False)
-    assert server.report()["cause"]["class"] == "port_in_use"
+    assert server.report()["class"] == "port_in_use"
     assert server.starts(state) == 0
 
 
