@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lib import build, gguf, nspawn, trees
+from lib import build, gguf, nspawn, shell, trees
 from lib.fake import FakeServer
 from lib.machine import Machine
 from lib.story import Toolkit
@@ -45,7 +45,13 @@ def stages(tmp_path_factory):
 
     def stage(release):
         if release not in made:
-            made[release] = build.stage(release, tmp_path_factory.mktemp("stage-" + release))
+            try:
+                made[release] = build.stage(release, tmp_path_factory.mktemp("stage-" + release))
+            except shell.CommandError as failure:
+                made[release] = failure
+                raise
+        if isinstance(made[release], Exception):
+            pytest.fail(f"coalmine could not be built for {release}, see the first such failure")
         return made[release]
 
     return stage
