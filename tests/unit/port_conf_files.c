@@ -204,7 +204,7 @@ static void masked_drop_ins_are_passed_over(void **state)
 
 static void tells_what_cannot_be_read(void **state)
 {
-    static const struct {
+    const struct {
         const char *make; /* a shell command in TOP */
         struct conf_request request;
         const char *expected;
@@ -236,6 +236,8 @@ static void tells_what_cannot_be_read(void **state)
          "command line: \"../etc/k26\" cannot name an instance; expected 1 to 128 bytes without a slash, "
          "control characters, or a dot in front\n"},
         {"true", {.file = "/nonexistent/x.conf"},
+         "/nonexistent/x.conf: no such file; expected the configuration of instance x\n"},
+        {"true", {.file = "/nonexistent/x.conf", .command = WORLD_VECTOR("a"), .url = "http://h:1"},
          "/nonexistent/x.conf: no such file; expected the configuration of instance x\n"},
         {"true", {},
          "command line: \"\" cannot name an instance; expected 1 to 128 bytes without a slash, control "

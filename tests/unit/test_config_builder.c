@@ -223,6 +223,15 @@ static void named_sections(void unused **state)
     assert_null(c->classes[0].retry_serving);
 }
 
+static void limits_may_be_equal(void unused **state)
+{
+    _cleanup_(config_freep) struct config *c =
+        loaded_text(MINIMAL "[Start]\nProbeSec=250ms\n[Canary greedy]\nMinTokens=16\n");
+
+    assert_int_equal(c->start.probe_usec, c->start.probe_max_usec);
+    assert_int_equal(config_canary(c, "greedy")->min_tokens, 16);
+}
+
 static void extensions_are_passed_over(void unused **state)
 {
     _cleanup_(config_freep) struct config *c =
@@ -294,6 +303,8 @@ static void mistakes(void unused **state)
          "Budget, BudgetSec, StableSec\n"},
         {{.file = MINIMAL "[Sever]\nCommand=x\nURL=y\n"},
          "k26.conf:4: unknown section [Sever]; did you mean [Server]?\n"},
+        {{.file = "[Sever]\nCommand=x\nURL=y\n"},
+         "k26.conf:1: unknown section [Sever]; did you mean [Server]?\n"},
         {{.file = MINIMAL "[Unit]\nDescription=x\n"},
          "k26.conf:4: unknown section [Unit]; expected one of [Server], [Start], [Live], [Restart], "
          "[Report], [HTTP], [Canary], [Probe], [Phase], [Class]\n"},
@@ -316,6 +327,8 @@ static void mistakes(void unused **state)
         {{.file = MINIMAL "[Start]\nSuite=gredy\n"},
          "k26.conf:5: Start.Suite= names a canary \"gredy\" that is not there; expected one of greedy, "
          "sampled, or a section [Canary gredy]\n"},
+        {{.file = MINIMAL "[Start]\nSuite=a/b\n"},
+         "k26.conf:5: Start.Suite=a/b: \"a/b\" is no name; expected names, separated by white space\n"},
         {{.file = MINIMAL "[Start]\nSuite=\n"},
          "k26.conf:5: Start.Suite= is empty; expected at least one canary, since nothing else proves that "
          "the server generates\n"},
@@ -484,6 +497,7 @@ int main(void)
         cmocka_unit_test(lists_add_up),
         cmocka_unit_test(suites_replace_each_other),
         cmocka_unit_test(named_sections),
+        cmocka_unit_test(limits_may_be_equal),
         cmocka_unit_test(extensions_are_passed_over),
         cmocka_unit_test(command_line_is_literal),
         cmocka_unit_test(profile_that_is_asked_for),

@@ -38,6 +38,8 @@ static void splits(void unused **state)
         {"\\u00e9\\U0001f600", "\xc3\xa9\xf0\x9f\x98\x80"},
         {"\\u0041", "A"},
         {"\\u20ac", "\xe2\x82\xac"},
+        {"\\u007f\\u0080\\u07ff\\u0800", "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80"},
+        {"\\uffff\\U00010000\\U0010ffff", "\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"},
         {"$HOME ${X} * > ; | #", "$HOME|${X}|*|>|;|||#"},
         {"caf\xc3\xa9", "caf\xc3\xa9"},
     };
