@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "daemon/failure.h"
 #include "daemon/supervisor.h"
+#include "daemon/torn.h"
 #include "port/notify.h"
 
 static void on_preflight_progress(void *userdata)
@@ -35,6 +36,7 @@ static void on_preflight(const struct preflight_result *r, void *userdata)
 /* A new epoch begins with its preflight, or with its spawn where there is none: forget the last. */
 static void begin_epoch(struct supervisor *s)
 {
+    torn_clear(s);
     actions_release_epoch(s);
     s->epoch = (struct epoch){ .started = loop_now() };
     watcher_begin(s->watcher);
@@ -125,6 +127,7 @@ static void spawn(struct supervisor *s)
         supervisor_post(s, FSM_SPAWN_FAILED);
         return;
     }
+    torn_mark(s);
     progress_begin(s->progress, s->epoch.processes);
     supervisor_post(s, FSM_SPAWNED);
 }
@@ -157,6 +160,15 @@ static void kill_server(struct supervisor *s)
     r = processes_kill(s->epoch.processes);
     if (r < 0)
         log_say(s->log, LOG_ERR, "Cannot kill the server's processes: %s", strerror(-r));
+}
+
+static void live(struct supervisor *s)
+{
+    s->epoch.served = true;
+    torn_mark(s);
+    watcher_survived(s->watcher);
+    progress_end(s->progress);
+    prover_live(s->prover);
 }
 
 static void settled(struct supervisor *s)
@@ -193,9 +205,7 @@ void actions_run(struct supervisor *s, enum fsm_action_kind action)
         prover_prove(s->prover, s->epoch.processes);
         break;
     case FSM_ACTION_LIVE:
-        watcher_survived(s->watcher);
-        progress_end(s->progress);
-        prover_live(s->prover);
+        live(s);
         break;
     case FSM_ACTION_CANARY_NOW:
         prover_now(s->prover);
@@ -216,6 +226,7 @@ void actions_run(struct supervisor *s, enum fsm_action_kind action)
         settled(s);
         break;
     case FSM_ACTION_EXIT:
+        torn_clear(s);
         loop_stop(s->loop);
         break;
     case N_FSM_ACTIONS:

@@ -5,17 +5,13 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "base/str.h"
-#include "core/diagnosis/redact.h"
 #include "core/diagnosis/report.h"
+#include "daemon/reporter.h"
 #include "daemon/supervisor.h"
 #include "port/random.h"
-#include "port/store.h"
 
 /* How long the last words may be on their way: journald wakes its readers after half a second at most. */
 #define LAST_WORDS_USEC (2 * USEC_PER_SEC)
-#define REPORT_SUFFIX ".json"
-#define LATEST_NAME "latest.json"
 
 /* EXITED and EMPTY leave it to the exit status, which may come a moment later. */
 static enum ending ending_of(enum fsm_event_kind event)
@@ -93,89 +89,10 @@ static int decide(struct supervisor *s, const struct root_cause *cause, struct d
                          ret);
 }
 
-/* Writes the report and points `latest.json` at it. *ret_path is where it is, owned. */
-static int write_report(struct supervisor *s, const struct report_facts *facts, char **ret_path)
-{
-    _cleanup_free_ char *name = report_name(facts), *text = NULL, *path = NULL;
-    json_t *json = NULL;
-    int r;
-
-    if (!name)
-        return -ENOMEM;
-    if (s->reports_fd < 0)
-        return -ENOENT;
-    r = report_json(facts, &json);
-    if (r < 0)
-        return r;
-    text = json_dumps(json, JSON_INDENT(2));
-    json_decref(json);
-    path = str_format("%s/%s/reports/%s", s->paths->state, s->identity->instance, name);
-    if (!text || !path)
-        return -ENOMEM;
-    r = store_write(s->reports_fd, name, text, strlen(text), STORE_DURABLE | STORE_PRIVATE);
-    if (r == 0)
-        r = store_link(s->reports_fd, LATEST_NAME, name);
-    if (r == 0)
-        r = store_prune(s->reports_fd, REPORT_SUFFIX, s->config->report.keep, s->config->report.max_bytes);
-    if (r == 0)
-        *ret_path = steal_pointer(&path);
-    return r;
-}
-
-static char *redacted(const char *text)
-{
-    return text ? redact_text(text) : NULL;
-}
-
-static void remember(struct supervisor *s, const struct root_cause *cause, const struct decision *decision,
-                     char *report_path)
-{
-    last_failure_release(&s->last_failure);
-    s->last_failure = (struct last_failure){
-        .class_name = strdup(cause->class_name),
-        .signature = cause->signature ? strdup(cause->signature) : NULL,
-        .summary = redacted(cause->summary),
-        .hint = redacted(cause->hint),
-        .decision = redacted(decision->reason),
-        .report = report_path,
-        .realtime = loop_now().realtime,
-        .epoch = s->fsm.epoch,
-    };
-}
-
-/* The whole failure as one record, whether or not there is a file: its lines are what `systemctl status`
- * shows last, and its fields what programs read. */
-static void tell(struct supervisor *s, const struct report_facts *facts)
-{
-    const struct last_failure *f = &s->last_failure;
-    _cleanup_free_ char *summary = report_summary(facts), *line = redacted(facts->cause->line);
-    char epoch[24];
-    struct log_field fields[] = {
-        { "COALMINE_EPOCH", epoch },
-        { "COALMINE_CLASS", f->class_name },
-        { "COALMINE_SIGNATURE", f->signature },
-        { "COALMINE_FINGERPRINT", facts->cause->fingerprint },
-        { "COALMINE_PHASE", phase_name(facts->circumstances->phase) },
-        { "COALMINE_VERDICT", verdict_name(facts->circumstances->verdict) },
-        { "COALMINE_LINE", line },
-        { "COALMINE_HINT", f->hint },
-        { "COALMINE_DECISION", f->decision },
-        { "COALMINE_REPORT", f->report },
-    };
-
-    (void) snprintf(epoch, sizeof epoch, "%" PRIu64, s->fsm.epoch);
-    log_record(s->log, LOG_ERR, LOG_FAILURE, fields, ARRAY_SIZE(fields),
-               summary ? summary : str_or_empty(f->summary));
-}
-
 static void report(struct supervisor *s, const struct circumstances *circumstances,
                    const struct root_cause *cause, const struct decision *decision)
 {
     struct report_facts facts = {
-        .version = COALMINE_VERSION,
-        .instance = s->identity->instance,
-        .unit = s->identity->unit,
-        .invocation = s->identity->invocation,
         .epoch = s->fsm.epoch,
         .attempt = s->fsm.attempt,
         .started = s->epoch.started,
@@ -186,21 +103,14 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
         .cause = cause,
         .decision = decision,
     };
-    char *path = NULL;
-    int r;
 
     timeline_close(&s->epoch.timeline, facts.ended.monotonic);
     facts.phases = s->epoch.timeline.rows;
     facts.n_phases = s->epoch.timeline.n;
-    r = write_report(s, &facts, &path);
-    remember(s, cause, decision, path);
-    tell(s, &facts);
+    reporter_report(s, &facts);
     if (watcher_lost(s->watcher) > 0)
         log_say(s->log, LOG_WARNING, "%" PRIu64 " lines of the log could not be looked at: out of memory",
                 watcher_lost(s->watcher));
-    if (r < 0)
-        log_say(s->log, LOG_WARNING, "The report could not be written below %s/%s: %s", s->paths->state,
-                s->identity->instance, strerror(-r));
 }
 
 static void on_last_words(void *userdata)

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "daemon/actions.h"
 #include "daemon/failure.h"
+#include "daemon/torn.h"
 #include "port/store.h"
 
 /* The queue */
@@ -79,8 +80,6 @@ static void set_state(struct supervisor *s, const struct fsm_step *step, struct 
  * that one. */
 static void note_epoch(struct supervisor *s, usec_t now)
 {
-    if (s->fsm.phase == PHASE_READY)
-        s->epoch.served = true;
     timeline_enter(&s->epoch.timeline, s->fsm.phase,
                    s->fsm.phase == PHASE_LOADING ? s->epoch.step : NULL, now);
 }
@@ -307,6 +306,7 @@ int supervisor_new(struct loop *l, const struct config *config, const struct cat
 
 void supervisor_start(struct supervisor *s)
 {
+    torn_report(s);
     supervisor_post(s, FSM_START);
 }
 

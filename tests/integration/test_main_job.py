@@ -255,6 +255,11 @@ def test_killed_supervisor_is_replaced_with_its_server(instance):
     server.wait_state("active")
     assert not set(before) & set(server.server_pids())
     server.machine.wait_until(lambda: server.status()["phase"] == "ready", what="READY again")
+    assert len(server.reports()) == 1
+    assert server.report()["class"] == "supervisor_died"
+    server.stop()
+    server.start()
+    assert len(server.reports()) == 1
 
 
 # Live
