@@ -318,8 +318,10 @@ static void on_canary(const struct http_answer *answer, void *userdata)
 
 static void send_canary(struct prover *p, const struct canary_config *c, usec_t timeout_usec)
 {
+    struct canary_inputs inputs = { .model = p->model };
     struct canary_request request = {};
-    int r = canary_build(c, p->model, &request);
+    const char *why;
+    int r = canary_build(c, &inputs, &request, &why);
 
     if (r == 0)
         r = start_transfer(p, request.path, request.body, timeout_usec, on_canary);

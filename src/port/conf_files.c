@@ -239,6 +239,33 @@ static int add_profile_from(struct loader *l, const struct unit_entry *wanted, c
     return tell_no_profile(l, wanted, dirs, n_dirs);
 }
 
+static int use_profile(struct loader *l, const struct conf_text *t)
+{
+    _cleanup_free_ char *name = name_of_file(t->path);
+    int r = name ? config_builder_settle_profile(l->builder, name) : -ENOMEM;
+
+    return r < 0 ? r : config_builder_add_profile(l->builder, t->path, t->text, t->len);
+}
+
+/* Profile=auto: the first profile, by name, that claims the command. */
+static int find_profile(struct loader *l, const struct unit_entry *wanted, const char *own,
+                        const char *shipped)
+{
+    _cleanup_conf_texts_ struct conf_texts texts = {};
+    int r = conf_read_dirs((const char *const[]){shipped, own}, 2, &texts, l->problems);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < texts.n; i++) {
+        r = config_builder_claims(l->builder, texts.items[i].text, texts.items[i].len);
+        if (r != 0)
+            return r < 0 ? r : use_profile(l, &texts.items[i]);
+    }
+    return problems_add(l->problems, wanted->file, wanted->line,
+                        "Server.Profile=auto: no profile's Match= fits the server's command; expected the "
+                        "name of a profile");
+}
+
 static int add_profile(struct loader *l)
 {
     const struct unit_entry *wanted = config_builder_profile(l->builder);
@@ -250,18 +277,29 @@ static int add_profile(struct loader *l)
     shipped = str_format("%s/profiles", l->paths->data_dir);
     if (!own || !shipped)
         return -ENOMEM;
+    if (str_equal(wanted->value, CONFIG_PROFILE_AUTO))
+        return find_profile(l, wanted, own, shipped);
     return add_profile_from(l, wanted, (const char *const[]){own, shipped}, 2);
+}
+
+/* systemd tells it to the unit alone; to others it is where the instance's own unit would have them. */
+static char *credentials_dir(const char *instance)
+{
+    const char *given = getenv("CREDENTIALS_DIRECTORY");
+
+    return given ? strdup(given) : str_format("/run/credentials/coalmine@%s.service", instance);
 }
 
 static int new_builder(struct loader *l)
 {
     const char *name = may_lack_file(l) ? CONFIG_COMMAND_LINE : l->file;
-    int r = config_builder_new(name, l->instance, l->paths->data_dir, &l->builder);
+    _cleanup_free_ char *credentials = credentials_dir(l->instance);
+    int r = credentials ? config_builder_new(name, l->instance, l->paths->data_dir, &l->builder) : -ENOMEM;
 
     if (r < 0)
         return r;
     l->problems = config_builder_problems(l->builder);
-    return 0;
+    return config_builder_set_credentials(l->builder, credentials);
 }
 
 static int add_all(struct loader *l)

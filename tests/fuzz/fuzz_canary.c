@@ -81,10 +81,12 @@ static void check_request(const char *bytes, size_t n, uint8_t how)
                                     .prompt = prompt,
                                     .max_tokens = how,
                                     .top_p = -1};
+    const struct canary_inputs inputs = {.model = prompt};
     struct canary_request r = {};
+    const char *why = NULL;
     json_t *body, *asked;
 
-    assert(canary_build(&c, prompt, &r) == 0 && r.path[0] == '/');
+    assert(canary_build(&c, &inputs, &r, &why) == 0 && r.path[0] == '/');
     body = json_loads(r.body, 0, NULL);
     asked = json_object_get(body, "prompt");
     if (c.kind == CANARY_CHAT)

@@ -157,8 +157,39 @@ static void command_line_needs_no_file(void **state)
 
     req.url = NULL;
     text = refused(t, &req);
-    assert_string_equal(text, "command line: URL= is missing in [Server]; expected http://HOST:PORT or "
-                              "https://HOST:PORT\n");
+    assert_string_equal(text, "command line: URL= is missing in [Server]; expected http://HOST:PORT, "
+                              "https://HOST:PORT or unix:/PATH\n");
+}
+
+/* The operator's profile of a name goes before the shipped one here, too. */
+static void profile_is_found_from_the_command(void **state)
+{
+    static const struct {
+        const char *command, *profile, *url;
+    } rows[] = {
+        {"/opt/bin/vllm", "vllm", "http://h:1"},
+        {"/opt/bin/sglang", "sglang", "http://h:3"},
+    };
+    const struct tree *t = *state;
+    _cleanup_free_ char *text = NULL;
+    struct conf_request req = {.instance = "k26", .profile = "auto"};
+
+    put(t, "share/profiles/vllm.conf", "[Profile]\nMatch=/vllm$\n[Server]\nURL=http://h:1\n");
+    put(t, "share/profiles/sglang.conf", "[Profile]\nMatch=/vllm$\n[Server]\nURL=http://h:2\n");
+    put(t, "etc/profiles/sglang.conf", "[Profile]\nMatch=/sglang$\n[Server]\nURL=http://h:3\n");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_(config_freep) struct config *c = NULL;
+
+        req.command = WORLD_VECTOR(rows[i].command);
+        c = loaded(t, &req);
+        assert_string_equal(c->server.profile, rows[i].profile);
+        assert_string_equal(c->server.url, rows[i].url);
+    }
+    req.command = WORLD_VECTOR("/bin/true");
+    req.url = "http://h:1";
+    text = refused(t, &req);
+    assert_string_equal(text, "command line: Server.Profile=auto: no profile's Match= fits the server's "
+                              "command; expected the name of a profile\n");
 }
 
 static void operators_profile_goes_before(void **state)
@@ -429,6 +460,7 @@ int main(void)
         with_tree(reads_file_drop_ins_and_profile),
         with_tree(command_line_wins),
         with_tree(command_line_needs_no_file),
+        with_tree(profile_is_found_from_the_command),
         with_tree(operators_profile_goes_before),
         with_tree(file_by_its_path),
         with_tree(masked_drop_ins_are_passed_over),

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "chaos.h"
 #include "core/canary/judge.h"
 #include "core/canary/models.h"
-#include "core/canary/request.h"
 
 #define DETAIL_MAX 200
 
@@ -33,54 +31,6 @@ static struct http_answer answer(long status, const char *body)
                                 .body = body,
                                 .body_len = strlen(body),
                                 .total_usec = 7};
-}
-
-/* Requests */
-
-static void assert_body(const struct canary_config *c, const char *model, const char *path,
-                        const char *body)
-{
-    struct canary_request r = {};
-
-    assert_int_equal(canary_build(c, model, &r), 0);
-    assert_string_equal(r.path, path);
-    assert_string_equal(r.body, body);
-    canary_request_release(&r);
-    assert_null(r.path);
-    assert_null(r.body);
-}
-
-static void test_builds_chat(void **state unused)
-{
-    assert_body(&chat, "org/model", "/v1/chat/completions",
-                "{\"model\":\"org/model\",\"messages\":[{\"role\":\"user\",\"content\":\"Count "
-                "\\\"from\\\" one\\n\"}],"
-                "\"max_tokens\":16,\"temperature\":0.6,\"top_p\":0.95,\"stream\":false}");
-}
-
-static void test_builds_completions(void **state unused)
-{
-    char path[] = "/generate", prompt[] = "\xc3\xa9\xff";
-    const struct canary_config c = {.kind = CANARY_COMPLETIONS,
-                                    .path = path,
-                                    .prompt = prompt,
-                                    .temperature = NAN,
-                                    .top_p = -1,
-                                    .max_tokens = UINT64_MAX};
-
-    assert_body(&c, NULL, "/generate",
-                "{\"prompt\":\"\xc3\xa9\xef\xbf\xbd\",\"max_tokens\":9223372036854775807,"
-                "\"stream\":false}");
-}
-
-static void test_usual_path_of_completions(void **state unused)
-{
-    const struct canary_config c = {
-        .kind = CANARY_COMPLETIONS, .temperature = 0, .top_p = INFINITY, .max_tokens = 1};
-
-    assert_body(&c, "m\xff", "/v1/completions",
-                "{\"model\":\"m\xef\xbf\xbd\",\"prompt\":\"\",\"max_tokens\":1,\"temperature\":0.0,"
-                "\"stream\":false}");
 }
 
 /* Judgements */
@@ -519,16 +469,6 @@ static void test_verdicts(void **state unused)
 
 /* When memory is out */
 
-static int build_once(void *data)
-{
-    struct canary_request request = {};
-    int r = canary_build(data, "model", &request);
-
-    assert_true(r == 0 || (!request.path && !request.body));
-    canary_request_release(&request);
-    return r;
-}
-
 static int judge_once(void *data)
 {
     struct http_answer a =
@@ -571,13 +511,9 @@ static void test_out_of_memory(void **state unused)
     static char empty[] = "", no_json[] = "{\"a\":",
                 other[] = "{\"model\":\"other\",\"choices\":[{\"text\":\"x\"}]}";
     static char wanted[] = "b";
-    struct canary_config chatting = chat, completions = chat;
     long good = 200, bad = 500;
 
-    completions.kind = CANARY_COMPLETIONS;
     json_set_alloc_funcs(chaos_malloc, free);
-    chaos_each(build_once, &chatting);
-    chaos_each(build_once, &completions);
     chaos_each(judge_once, &good);
     chaos_each(judge_once, &bad);
     chaos_each(judge_broken_once, empty);
@@ -591,9 +527,6 @@ static void test_out_of_memory(void **state unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builds_chat),
-        cmocka_unit_test(test_builds_completions),
-        cmocka_unit_test(test_usual_path_of_completions),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_min_tokens),
         cmocka_unit_test(test_other_name_of_the_model),

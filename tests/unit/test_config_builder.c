@@ -81,7 +81,7 @@ static void defaults(void unused **state)
     assert_int_equal(c->server.stop_usec, 60 * USEC_PER_SEC);
     assert_null(c->server.model);
     assert_string_equal(c->server.models_path, "/v1/models");
-    assert_words(c->start.suite, "greedy|sampled");
+    assert_words(c->start.suite, "greedy|sampled|streamed|parallel");
     assert_int_equal(c->start.stall_usec, 10 * USEC_PER_MINUTE);
     assert_true(c->start.load_timeout_usec == USEC_INFINITY);
     assert_true(c->start.preflight);
@@ -109,7 +109,7 @@ static void built_in_canaries(void unused **state)
     _cleanup_(config_freep) struct config *c = loaded_text(MINIMAL);
     const struct canary_config *greedy = config_canary(c, "greedy"), *sampled = config_canary(c, "sampled");
 
-    assert_int_equal(c->n_canaries, 2);
+    assert_int_equal(c->n_canaries, 4);
     assert_non_null(greedy);
     assert_int_equal(greedy->kind, CANARY_CHAT);
     assert_true(greedy->temperature < 0.001 && greedy->temperature >= 0);
@@ -123,6 +123,12 @@ static void built_in_canaries(void unused **state)
     assert_non_null(sampled);
     assert_true(sampled->temperature > 0.599 && sampled->temperature < 0.601);
     assert_true(sampled->top_p > 0.949 && sampled->top_p < 0.951);
+    assert_int_equal(sampled->parallel, 1);
+    assert_true(sampled->expect_sane && !sampled->stream);
+    assert_true(config_canary(c, "streamed")->stream);
+    assert_int_equal(config_canary(c, "parallel")->parallel, 4);
+    for (size_t i = 0; i < c->n_canaries; i++)
+        assert_false(str_empty(c->canaries[i].proves));
     assert_null(config_canary(c, "none"));
 }
 
@@ -179,7 +185,7 @@ static void suites_replace_each_other(void unused **state)
         struct input in;
         const char *expected;
     } rows[] = {
-        {{.file = MINIMAL}, "greedy|sampled"},
+        {{.file = MINIMAL}, "greedy|sampled|streamed|parallel"},
         {{.file = MINIMAL "[Start]\nSuite=sampled\n"}, "sampled"},
         {{.file = MINIMAL, .profile = "[Start]\nSuite=sampled\n"}, "sampled"},
         {{.file = MINIMAL "[Start]\nSuite=greedy\n", .profile = "[Start]\nSuite=sampled\n"}, "greedy"},
@@ -205,7 +211,7 @@ static void named_sections(void unused **state)
                             "[Probe t]\nCommand=%D/probes/x %p \"a b\"\n[Class gpu_oom]\nRetry=never\n"
                             "Repeat=infinity\n[Live]\nTimeoutSec=5s\nCanary=long\n");
 
-    assert_int_equal(c->n_canaries, 4);
+    assert_int_equal(c->n_canaries, 6);
     assert_int_equal(config_canary(c, "greedy")->max_tokens, 2);
     assert_string_equal(config_canary(c, "greedy")->prompt, "\"Hi\" %i");
     assert_int_equal(config_canary(c, "long")->kind, CANARY_COMPLETIONS);
@@ -230,6 +236,71 @@ static void limits_may_be_equal(void unused **state)
 
     assert_int_equal(c->start.probe_usec, c->start.probe_max_usec);
     assert_int_equal(config_canary(c, "greedy")->min_tokens, 16);
+}
+
+static void variants_choose_the_suite(void unused **state)
+{
+#define VARIANTS "[Start]\nSuite=greedy\n" \
+    "[Variant embed]\nMatch=(^| )--embeddings?\\b\nSuite=vectors\n" \
+    "[Variant rank]\nMatch=--rerank\nSuite=vectors sampled\n[Canary vectors]\nKind=embeddings\n"
+    static const struct {
+        const char *file, *expected;
+    } rows[] = {
+        {"[Server]\nURL=http://h:1\nCommand=/bin/server -m x\n", "greedy"},
+        {"[Server]\nURL=http://h:1\nCommand=/bin/server --embedding\n", "vectors"},
+        {"[Server]\nURL=http://h:1\nCommand=/bin/server --embeddings --rerank\n", "vectors"},
+        {"[Server]\nURL=http://h:1\nCommand=/bin/server --embeddingsize --rerank\n", "vectors|sampled"},
+        {"[Server]\nURL=http://h:1\nCommand=/bin/server --embedding\n[Start]\nSuite=sampled\n",
+         "sampled"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_(config_freep) struct config *c =
+            loaded(&(struct input){.file = rows[i].file, .profile = VARIANTS});
+
+        assert_words(c->start.suite, rows[i].expected);
+    }
+}
+
+static void profiles_claim_commands(void unused **state)
+{
+    static const struct {
+        const char *command, *profile;
+        int claimed;
+    } rows[] = {
+        {"Command=/opt/bin/vllm serve /m", "[Profile]\nMatch=/vllm serve ", 1},
+        {"Command=/opt/bin/vllm serve /m", "[Profile]\nMatch=sglang\nMatch=\\bvllm\\b", 1},
+        {"Command=/opt/bin/vllm serve /m", "[Profile]\nMatch=sglang\n[Start]\nMatch=vllm", 0},
+        {"Command=/opt/bin/vllm serve /m", "[Profile]\nMatch=(", 0},
+        {"Command=/opt/bin/vllm serve /m", "", 0},
+        {"Command=\"open", "[Profile]\nMatch=open", 0},
+        {"", "[Profile]\nMatch=open", 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_(config_builder_freep) struct config_builder *b = NULL;
+        _cleanup_free_ char *text = str_format("[Server]\n%s\n", rows[i].command);
+        const char *profile = rows[i].profile;
+
+        assert_int_equal(config_builder_new("k26.conf", "k26", "/data", &b), 0);
+        assert_int_equal(config_builder_add_text(b, "k26.conf", text, strlen(text)), 0);
+        assert_row(profile, config_builder_claims(b, profile, strlen(profile)) == rows[i].claimed);
+        assert_int_equal(config_builder_problems(b)->n, 0);
+    }
+}
+
+static void credentials_have_a_specifier(void unused **state)
+{
+    static const char text[] = MINIMAL "APIKeyFile=%d/key\n";
+    _cleanup_(config_builder_freep) struct config_builder *b = NULL;
+    _cleanup_(config_freep) struct config *c = NULL;
+    _cleanup_strv_ char **errors = NULL;
+
+    assert_int_equal(config_builder_new("k26.conf", "k26", "/data", &b), 0);
+    assert_int_equal(config_builder_set_credentials(b, "/run/credentials/x.service"), 0);
+    assert_int_equal(config_builder_add_text(b, "k26.conf", text, strlen(text)), 0);
+    assert_int_equal(config_builder_finish(b, &c, &errors), 0);
+    assert_string_equal(c->server.api_key_file, "/run/credentials/x.service/key");
 }
 
 static void extensions_are_passed_over(void unused **state)
@@ -295,7 +366,7 @@ static void mistakes(void unused **state)
         {{.file = ""},
          "k26.conf: Command= is missing in [Server]; expected a program, as an absolute path or a name in "
          "PATH, and its arguments\n"
-         "k26.conf: URL= is missing in [Server]; expected http://HOST:PORT or https://HOST:PORT\n"},
+         "k26.conf: URL= is missing in [Server]; expected http://HOST:PORT, https://HOST:PORT or unix:/PATH\n"},
         {{.file = MINIMAL "StallSecs=1\n"},
          "k26.conf:4: unknown key StallSecs= in [Server]; did you mean Start.StallSec?\n"},
         {{.file = MINIMAL "[Restart]\nColour=red\n"},
@@ -307,7 +378,7 @@ static void mistakes(void unused **state)
          "k26.conf:1: unknown section [Sever]; did you mean [Server]?\n"},
         {{.file = MINIMAL "[Unit]\nDescription=x\n"},
          "k26.conf:4: unknown section [Unit]; expected one of [Server], [Start], [Live], [Restart], "
-         "[Report], [HTTP], [Canary], [Probe], [Phase], [Class]\n"},
+         "[Report], [HTTP], [Profile], [Canary], [Probe], [Phase], [Variant], [Class]\n"},
         {{.file = MINIMAL "[Live x]\nFall=1\n"},
          "k26.conf:4: [Live x] takes no name; expected [Live]\n"},
         {{.file = MINIMAL "[Canary]\nMaxTokens=1\n"},
@@ -326,7 +397,7 @@ static void mistakes(void unused **state)
          "absolute path or a name in PATH, and its arguments\n"},
         {{.file = MINIMAL "[Start]\nSuite=gredy\n"},
          "k26.conf:5: Start.Suite= names a canary \"gredy\" that is not there; expected one of greedy, "
-         "sampled, or a section [Canary gredy]\n"},
+         "sampled, streamed, parallel, or a section [Canary gredy]\n"},
         {{.file = MINIMAL "[Start]\nSuite=a/b\n"},
          "k26.conf:5: Start.Suite=a/b: \"a/b\" is no name; expected names, separated by white space\n"},
         {{.file = MINIMAL "[Start]\nSuite=\n"},
@@ -334,7 +405,7 @@ static void mistakes(void unused **state)
          "the server generates\n"},
         {{.file = MINIMAL "[Live]\nCanary=nope\n"},
          "k26.conf:5: Live.Canary= names a canary \"nope\" that is not there; expected one of greedy, "
-         "sampled, or a section [Canary nope]\n"},
+         "sampled, streamed, parallel, or a section [Canary nope]\n"},
         {{.file = MINIMAL "[Start]\nProbeSec=300ms\n"},
          "k26.conf:5: Start.ProbeSec=300ms is longer than ProbeMaxSec=250ms; expected no more than that\n"},
         {{.file = MINIMAL "[Restart]\nBackoffMaxSec=1s\n"},
@@ -342,6 +413,25 @@ static void mistakes(void unused **state)
         {{.file = MINIMAL "[Canary x]\nMinTokens=17\n"},
          "k26.conf:5: MinTokens=17 of [Canary x] is more than its MaxTokens=16; expected no more than "
          "that\n"},
+        {{.file = MINIMAL "[Canary x]\nFirstTokenSec=1s\n"},
+         "k26.conf:5: FirstTokenSec= of [Canary x] takes a streamed answer; expected Stream=yes with it\n"},
+        {{.file = MINIMAL "[Canary x]\nBody={}\nBodyFile=/b\n"},
+         "k26.conf:6: BodyFile= of [Canary x] stands beside Body=; expected one of them\n"},
+        {{.file = MINIMAL "[Canary x]\nKind=raw\n"},
+         "k26.conf:5: Kind= of [Canary x] is raw without a path; expected Path= with it\n"},
+        {{.file = MINIMAL "[Canary x]\nKind=rerank\nStream=yes\n"},
+         "k26.conf:6: Stream= of [Canary x] is set for an API that does not stream; expected another "
+         "Kind=\n"},
+        {{.file = MINIMAL "[Canary x]\nKind=embeddings\nSchema={}\n"},
+         "k26.conf:6: Schema= of [Canary x] is set for an API that takes none; expected another Kind=\n"},
+        {{.file = MINIMAL "[Canary x]\nSchema=[]\n"},
+         "k26.conf:5: Canary.Schema=[]: expected a JSON object\n"},
+        {{.file = MINIMAL "[Canary x]\nHeader=Authorization: Bearer abc\n"},
+         "k26.conf:5: Canary.Header=Authorization: Bearer [redacted]: a key does not belong into a "
+         "configuration; expected NAME: VALUE, without Authorization (APIKeyFile= is for that)\n"},
+        {{.file = MINIMAL "[Variant v]\nMatch=x\nSuite=nope\n"},
+         "k26.conf:6: Variant.Suite= names a canary \"nope\" that is not there; expected one of greedy, "
+         "sampled, streamed, parallel, or a section [Canary nope]\n"},
         {{.file = MINIMAL "[Probe p]\n[Phase q]\nText=t\n"},
          "k26.conf: Command= is missing in [Probe p]; expected a program, as an absolute path or a name in "
          "PATH, and its arguments\n"
@@ -355,14 +445,14 @@ static void mistakes(void unused **state)
          "Start.StallSec=10min\n"
          "command line: unknown key StalSec= in [Start]; did you mean Start.StallSec?\n"
          "command line: unknown section [[]; expected one of [Server], [Start], [Live], [Restart], "
-         "[Report], [HTTP], [Canary], [Probe], [Phase], [Class]\n"},
+         "[Report], [HTTP], [Profile], [Canary], [Probe], [Phase], [Variant], [Class]\n"},
         {{.file = MINIMAL, .settings = {"Server.Model=a\nb"}},
          "command line: \"Server.Model=a?b\" is no setting; expected Section.Key=Value, such as "
          "Start.StallSec=10min\n"},
         /* What is quoted may be a secret. */
         {{.file = "[Server]\nCommand=/bin/a\nURL=http://me:hunter2@h:1\n"},
          "k26.conf:3: Server.URL=http://[redacted]@h:1: credentials do not belong here, Server.APIKeyFile= "
-         "names a file with the key; expected http://HOST:PORT or https://HOST:PORT\n"},
+         "names a file with the key; expected http://HOST:PORT, https://HOST:PORT or unix:/PATH\n"},
         {{.file = MINIMAL "Environment=HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 \"\n--api-key hunter22 --port=1\n--api-key "
                         "hunter22\n"},
          "k26.conf:4: Server.Environment=HF_TOKEN=[redacted] \": a quote that is not closed; expected "
@@ -375,8 +465,8 @@ static void mistakes(void unused **state)
         /* Several at once, each told, none as a consequence of another. */
         {{.file = "oops\n[Server]\nURL=h:1\nCommand=/bin/a\n[Live]\nFall=0\n", .drop_in = "[Live]\nRise=x\n"},
          "k26.conf:1: \"oops\" is no assignment; expected Key=Value, [Section] or a comment\n"
-         "k26.conf:3: Server.URL=h:1: neither http:// nor https://; expected http://HOST:PORT or "
-         "https://HOST:PORT\n"
+         "k26.conf:3: Server.URL=h:1: neither http:// nor https:// nor unix:; expected http://HOST:PORT, "
+         "https://HOST:PORT or unix:/PATH\n"
          "k26.conf:6: Live.Fall=0: out of range; expected a whole number, from 1 to 100\n"
          "k26.conf.d/a.conf:2: Live.Rise=x: expected a whole number, from 1 to 100\n"},
     };
@@ -422,8 +512,8 @@ static void numbers_are_bounded(void unused **state)
     } rows[] = {
         {MINIMAL, "[Class c", CONFIG_MAX_NAMED,
          "k26.conf:260: too many sections [Class ...]; expected at most 256"},
-        {MINIMAL, "Model=m[", CONFIG_MAX_ASSIGNMENTS - 5,
-         "k26.conf:9999: too many assignments; expected at most 10000"},
+        {MINIMAL, "Model=m[", CONFIG_MAX_ASSIGNMENTS - 2,
+         "k26.conf:10002: too many assignments; expected at most 10000"},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -498,6 +588,9 @@ int main(void)
         cmocka_unit_test(suites_replace_each_other),
         cmocka_unit_test(named_sections),
         cmocka_unit_test(limits_may_be_equal),
+        cmocka_unit_test(variants_choose_the_suite),
+        cmocka_unit_test(profiles_claim_commands),
+        cmocka_unit_test(credentials_have_a_specifier),
         cmocka_unit_test(extensions_are_passed_over),
         cmocka_unit_test(command_line_is_literal),
         cmocka_unit_test(profile_that_is_asked_for),

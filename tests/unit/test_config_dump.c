@@ -28,6 +28,8 @@ static const char file[] =
     "Pattern=c\n"
     "[Canary sampled]\n"
     "TopP=0.9\n"
+    "Header=X-Trace: 1\n"
+    "Body={\"a\": 1}\n"
     "[Restart]\n"
     "Mode=exit\n";
 
@@ -63,14 +65,15 @@ static void text_names_each_origin(void unused **state)
         "# default\nStopSignal=SIGTERM\n",
         "# k26.conf:6\nStopSec=1min 30s\n",
         "# k26.conf:5\nAPIKeyFile=/run/%%i.key\n",
-        "# default\nSuite=greedy sampled\n",
+        "# default\nSuite=greedy sampled streamed parallel\n",
         "# default\nLoadTimeoutSec=infinity\n",
         "# command line\nFall=4\n",
-        "\n[Restart]\n# k26.conf:12\nMode=exit\n",
+        "\n[Restart]\n# k26.conf:14\nMode=exit\n",
         "# default\nMaxBytes=64M\n",
         "\n[Canary greedy]\n",
-        "# built-in:2\nTemperature=0\n",
-        "# built-in:4\nTemperature=0.6\n# k26.conf:10\nTopP=0.9\n",
+        "# built-in:3\nTemperature=0\n",
+        "# built-in:6\nTemperature=0.6\n# k26.conf:10\nTopP=0.9\n",
+        "# k26.conf:11\nHeader=X-Trace: 1\n# k26.conf:12\nBody={\"a\": 1}\n",
         "\n[Phase w]\n# p.conf:5\nText=loading weights\n# p.conf:6, k26.conf:8\nPattern=^a\\s+b\nPattern=c\n",
     };
     _cleanup_(config_freep) struct config *c = built();

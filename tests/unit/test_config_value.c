@@ -69,6 +69,14 @@ static void text_values(void unused **state)
         {CONFIG_URL, "http://[::1]:8000", "http://[::1]:8000", NULL},
         {CONFIG_URL, "http://[fe80::1]", "http://[fe80::1]:80", NULL},
         {CONFIG_URL, "http://h:00080", "http://h:80", NULL},
+        {CONFIG_URL, "unix:/run/k26.sock", "unix:/run/k26.sock", NULL},
+        {CONFIG_URL, "unix:run/k26.sock", NULL, "no absolute path of a socket"},
+        {CONFIG_URL, "unix:/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
+                     "5678901234567890123456", NULL, "too long"},
+        {CONFIG_JSON, " {\"a\": [1]} ", " {\"a\": [1]} ", NULL},
+        {CONFIG_JSON, "[1]", NULL, NULL},
+        {CONFIG_JSON, "{", NULL, "expected near end of file"},
+        {CONFIG_JSON, "{\"a\": 1, \"a\": 2}", NULL, "duplicate object key"},
         {CONFIG_URL, "ftp://h:1", NULL, "neither http:// nor https://"},
         {CONFIG_URL, "localhost:8000", NULL, "neither http:// nor https://"},
         {CONFIG_URL, "HTTP://h", NULL, "neither http:// nor https://"},
@@ -143,6 +151,14 @@ static void word_values(void unused **state)
         {CONFIG_NAMES, NULL, "greedy  sampled\tgreedy", "greedy|sampled", NULL},
         {CONFIG_NAMES, "greedy", "long greedy", "greedy|long", NULL},
         {CONFIG_NAMES, "greedy", "long a/b", NULL, "\"a/b\" is no name"},
+        {CONFIG_METRICS, "a", "vllm:x_total  _b a", "a|vllm:x_total|_b", NULL},
+        {CONFIG_METRICS, "a", "9x", NULL, "\"9x\" is no name"},
+        {CONFIG_METRICS, "a", "x{y}", NULL, "\"x{y}\" is no name"},
+        {CONFIG_HEADERS, "A: b", "X-Key_2: \"c\", d", "A: b|X-Key_2: \"c\", d", NULL},
+        {CONFIG_HEADERS, "A: b", "no colon", NULL, "no name in front of a colon"},
+        {CONFIG_HEADERS, "A: b", ": c", NULL, "no name in front of a colon"},
+        {CONFIG_HEADERS, "A: b", "authorization: c", NULL, "a key does not belong"},
+        {CONFIG_HEADERS, "A: b", "X: c\001d", NULL, "a control character"},
         {CONFIG_PATTERNS, NULL, "^a\\s+b", "^a\\s+b", NULL},
         {CONFIG_PATTERNS, "x", "\"y\"", "x|\"y\"", NULL},
         {CONFIG_PATTERNS, "x", "(", NULL, "at"},
@@ -263,7 +279,8 @@ static void lists_are_bounded(void unused **state)
     static const struct {
         enum config_type type;
         const char *suffix;
-    } rows[] = {{CONFIG_NAMES, ""}, {CONFIG_ENVIRONMENT, "=x"}, {CONFIG_PATTERNS, "$"}};
+    } rows[] = {{CONFIG_NAMES, ""}, {CONFIG_ENVIRONMENT, "=x"}, {CONFIG_PATTERNS, "$"},
+                {CONFIG_METRICS, ""}, {CONFIG_HEADERS, ": x"}};
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         const struct config_key k = key_of(rows[i].type);
@@ -313,7 +330,7 @@ static int set_each(void *data)
     } rows[] = {
         {CONFIG_STRING, "x"}, {CONFIG_PATH, "/%i"}, {CONFIG_URL, "http://h"}, {CONFIG_LISTEN, "[::1]:1"},
         {CONFIG_COMMAND, "/a 'b' %i"}, {CONFIG_ENVIRONMENT, "A=1 B=2 A=3"}, {CONFIG_NAMES, "a b c"},
-        {CONFIG_PATTERNS, "a(?<b>c)"},
+        {CONFIG_PATTERNS, "a(?<b>c)"}, {CONFIG_METRICS, "a:b c"}, {CONFIG_HEADERS, "a: b"},
     };
     int r = 0;
 

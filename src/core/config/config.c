@@ -130,3 +130,13 @@ const struct phase_config *config_phase(const struct config *c, const char *name
 
     return config_section_index(c, &config_sections[SECTION_PHASE], name, &i) ? &c->phases[i] : NULL;
 }
+
+bool canary_kind_streams(enum canary_kind kind)
+{
+    return kind != CANARY_EMBEDDINGS && kind != CANARY_RERANK && kind != CANARY_TRITON_INFER;
+}
+
+bool canary_kind_constrains(enum canary_kind kind)
+{
+    return canary_kind_streams(kind) && kind != CANARY_TRITON_GENERATE && kind != CANARY_RAW;
+}

@@ -19,27 +19,64 @@
 #define RESTART_MODES(X)              \
     X(RESTART_IN_PLACE, "in-place")   \
     X(RESTART_EXIT, "exit")
-#define CANARY_KINDS(X)               \
-    X(CANARY_CHAT, "chat")            \
-    X(CANARY_COMPLETIONS, "completions")
+#define CANARY_KINDS(X)                            \
+    X(CANARY_CHAT, "chat")                         \
+    X(CANARY_COMPLETIONS, "completions")           \
+    X(CANARY_EMBEDDINGS, "embeddings")             \
+    X(CANARY_RERANK, "rerank")                     \
+    X(CANARY_SGLANG_GENERATE, "sglang-generate")   \
+    X(CANARY_TGI_GENERATE, "tgi-generate")         \
+    X(CANARY_LLAMA_COMPLETION, "llama-completion") \
+    X(CANARY_TRITON_GENERATE, "triton-generate")   \
+    X(CANARY_TRITON_INFER, "triton-infer")         \
+    X(CANARY_OLLAMA_GENERATE, "ollama-generate")   \
+    X(CANARY_OLLAMA_CHAT, "ollama-chat")           \
+    X(CANARY_RAW, "raw")
 
 #define X(constant, name) constant,
 enum restart_mode { RESTART_MODES(X) };
 enum canary_kind { CANARY_KINDS(X) };
 #undef X
 
-/* [Canary NAME] */
+/* [Canary NAME]. What is below 0, NULL or an empty list is not asked for, or not expected. */
 struct canary_config {
     char *name;
+    char *proves;        /* one line for people */
+    bool optional;       /* a server that rejects the request cannot do it, and need not */
     enum canary_kind kind;
-    char *path;          /* NULL: the kind's usual one */
+    char *method;        /* NULL: the kind's usual one; so are path and model */
+    char *path;
+    char **headers;      /* "Name: value" */
+    char *body;          /* a JSON object: the body of a raw canary, members to add for the others */
+    char *body_file;     /* the same from a file; of a raw canary any bytes */
+    char *model;         /* instead of Server.Model */
     char *prompt;
+    uint64_t prompt_tokens; /* about so long instead; 0: the prompt as it is */
     double temperature;
-    double top_p;        /* below 0: not sent */
+    double top_p;
+    uint64_t top_k;      /* 0: not sent */
+    double min_p;
+    double repetition_penalty;
+    double frequency_penalty;
+    double presence_penalty;
     uint64_t max_tokens;
     uint64_t min_tokens; /* generated tokens that the answer must carry */
+    bool stream;
+    bool logprobs;
+    char *schema;        /* JSON schema that constrains the answer */
+    uint64_t parallel;
+    uint64_t repeat;
     usec_t first_timeout_usec; /* while proving: a JIT build may take minutes */
-    usec_t timeout_usec; /* when live; Live.TimeoutSec where the canary has none of its own */
+    usec_t timeout_usec; /* later; Live.TimeoutSec where the canary has none of its own */
+    uint64_t expect_status; /* 0: any good one */
+    char *expect_model;
+    char **expect_finish;
+    char **expect_text;  /* PCRE2, any of them */
+    bool expect_json;
+    bool expect_sane;
+    bool expect_repeatable;
+    usec_t first_token_usec; /* 0: whenever it comes */
+    double min_tokens_per_sec;
 };
 
 /* [Probe NAME]: a command of the preflight; a failing one is diagnosed by what it printed. */
@@ -67,7 +104,7 @@ struct class_config {
 struct server_config {
     char **command;
     char *profile;
-    char *url; /* scheme://host:port, no trailing slash */
+    char *url; /* scheme://host:port or unix:/path, no trailing slash */
     char *working_directory;
     char **environment; /* VAR=VALUE */
     int stop_signal;
@@ -94,6 +131,24 @@ struct live_config {
     usec_t timeout_usec;
     uint64_t fall;
     uint64_t rise;
+    usec_t transition_usec; /* the interval after a failure, until `rise` canaries have passed */
+    usec_t postpone_usec;   /* so long real traffic may stand in for the canary */
+    char *metrics_url;      /* NULL: Server.URL */
+    char *metrics_path;     /* NULL: the engine tells nothing */
+    char **progress_metrics; /* any of them changes while tokens or requests complete */
+    char **running_metrics;  /* their sum is above 0 while requests are under way */
+};
+
+/* What command lines a profile is for. */
+struct profile_config {
+    char **match; /* PCRE2, any of them */
+};
+
+/* [Variant NAME]: another suite where the command line says that the server does something else. */
+struct variant_config {
+    char *name;
+    char **match;
+    char **suite;
 };
 
 struct restart_config {
@@ -121,6 +176,7 @@ struct config {
     struct restart_config restart;
     struct report_config report;
     struct http_config http;
+    struct profile_config profile;
     struct canary_config *canaries;
     size_t n_canaries;
     struct probe_config *probes;
@@ -129,6 +185,8 @@ struct config {
     size_t n_phases;
     struct class_config *classes;
     size_t n_classes;
+    struct variant_config *variants;
+    size_t n_variants;
     struct config_origins *origins; /* for config_dump() */
 };
 
@@ -138,3 +196,6 @@ DEFINE_CLEANUP(struct config *, config_free);
 /* Borrowed; NULL when there is none of that name. */
 const struct canary_config *config_canary(const struct config *c, const char *name);
 const struct phase_config *config_phase(const struct config *c, const char *name);
+/* Whether an API of that kind can answer piece by piece, and take a JSON schema to constrain its answer. */
+bool canary_kind_streams(enum canary_kind kind);
+bool canary_kind_constrains(enum canary_kind kind);

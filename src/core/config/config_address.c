@@ -6,6 +6,7 @@
 #include "core/config/config_value.h"
 
 #define HOST_MAX_BYTES 253
+#define SOCKET_PATH_MAX 108 /* sun_path of unix(7) */
 
 static int explain(const struct config_input *in, const char *what)
 {
@@ -108,13 +109,25 @@ static int parse_authority(const struct config_input *in, const char *scheme, ch
     return join_authority(scheme, host, port, field);
 }
 
+static int parse_socket(const struct config_input *in, const char *path, char **field)
+{
+    if (path[0] != '/')
+        return explain(in, "no absolute path of a socket");
+    if (strlen(path) >= SOCKET_PATH_MAX)
+        return explain(in, "the socket's path is too long");
+    return str_replace(field, in->text);
+}
+
 int config_parse_url(const struct config_input *in, char **field)
 {
     const char *http = str_after(in->text, "http://"), *https = str_after(in->text, "https://");
+    const char *path = str_after(in->text, "unix:");
     _cleanup_free_ char *authority = NULL;
 
+    if (path)
+        return parse_socket(in, path, field);
     if (!http && !https)
-        return explain(in, "neither http:// nor https://");
+        return explain(in, "neither http:// nor https:// nor unix:");
     authority = strdup(http ? http : https);
     if (!authority)
         return -ENOMEM;

@@ -119,7 +119,7 @@ static int begin_list(struct walk *w, const struct config_key *k, void *field)
 {
     const struct config_origin *last = config_origins_last(w->a->config->origins, k, w->argument);
 
-    if (k->type != CONFIG_NAMES || (last && last->layer == w->layer))
+    if (!config_type_is_words(k->type) || (last && last->layer == w->layer))
         return 0;
     config_origins_drop(w->a->config->origins, k, w->argument);
     return config_value_reset(k, field);
@@ -175,7 +175,7 @@ static int apply_assignment(struct walk *w)
 
     if (is_extension(w->entry->key))
         return 0;
-    if (++w->a->n_assignments == CONFIG_MAX_ASSIGNMENTS + 1)
+    if (w->layer != LAYER_BUILT_IN && ++w->a->n_assignments == CONFIG_MAX_ASSIGNMENTS + 1)
         return tell(w, "too many assignments; expected at most %d", CONFIG_MAX_ASSIGNMENTS);
     if (w->a->n_assignments > CONFIG_MAX_ASSIGNMENTS)
         return 0;

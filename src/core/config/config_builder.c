@@ -6,23 +6,38 @@
 #include "base/str.h"
 #include "core/config/config_apply.h"
 #include "core/config/config_check.h"
+#include "core/config/config_match.h"
 #include "core/config/config_origin.h"
 #include "core/config/config_section.h"
 #include "core/config/config_value.h"
 #include "core/config/words.h"
+#include "core/diagnosis/pattern.h"
 
 /* The canaries of the default suite, as anybody would write them. */
 #define BUILT_IN_NAME "built-in"
 static const char built_in_text[] =
     "[Canary greedy]\n"
+    "Proves=prefill, decoding and greedy choice\n"
     "Temperature=0\n"
     "[Canary sampled]\n"
+    "Proves=sampling, whose kernels are often built at the first request that samples\n"
     "Temperature=0.6\n"
-    "TopP=0.95\n";
+    "TopP=0.95\n"
+    "[Canary streamed]\n"
+    "Proves=an answer that comes token by token, to its end\n"
+    "Temperature=0.6\n"
+    "TopP=0.95\n"
+    "Stream=yes\n"
+    "[Canary parallel]\n"
+    "Proves=batches: several requests at once\n"
+    "Temperature=0.6\n"
+    "TopP=0.95\n"
+    "Parallel=4\n";
 
 struct config_builder {
     char *name;
-    char *instance, *data_dir;
+    char *instance, *data_dir, *credentials;
+    char *settled_profile; /* what Profile=auto has come to */
     struct unitfile layers[LAYER_COMMAND_LINE + 1];
     char **files; /* names that the entries borrow */
     struct problems problems;
@@ -49,6 +64,11 @@ int config_builder_new(const char *name, const char *instance, const char *data_
     return 0;
 }
 
+int config_builder_set_credentials(struct config_builder *b, const char *dir)
+{
+    return str_replace(&b->credentials, dir);
+}
+
 void config_builder_free(struct config_builder *b)
 {
     if (!b)
@@ -60,6 +80,8 @@ void config_builder_free(struct config_builder *b)
     free(b->name);
     free(b->instance);
     free(b->data_dir);
+    free(b->credentials);
+    free(b->settled_profile);
     free(b);
 }
 
@@ -178,24 +200,82 @@ const struct unit_entry *config_builder_profile(const struct config_builder *b)
     return profile && config_is_name(profile->value) ? profile : NULL;
 }
 
-/* Probes of a profile are told which program they are to clear the way for. A command that cannot be
- * read is told when it is parsed; what else needs it does not make it worse. */
-static int find_program(const struct config_builder *b, char **ret)
+/* The command's words; none where it cannot be read, which is told when it is parsed. -ENOMEM only. */
+static int find_command(const struct config_builder *b, char ***ret)
 {
     const struct unit_entry *command = last_of_server(b, "Command");
-    _cleanup_strv_ char **words = NULL;
     const char *why;
-    int r = 0;
+    int r;
 
-    if (command && !command->words)
-        r = words_split(command->value, &words, &why);
-    if (r == -ENOMEM)
+    if (!command || command->words)
+        return strv_copy(command ? command->words : NULL, ret);
+    r = words_split(command->value, ret, &why);
+    return r == -ENOMEM ? r : 0;
+}
+
+/* Probes of a profile are told which program they are to clear the way for. What cannot be read does not
+ * make what else needs it worse. */
+static int find_program(const struct config_builder *b, char **ret)
+{
+    _cleanup_strv_ char **words = NULL;
+    int r = find_command(b, &words);
+
+    if (r < 0)
         return r;
-    if (words)
-        *ret = strdup(words[0]);
-    else
-        *ret = strdup(command && command->words ? command->words[0] : "");
+    *ret = strdup(words ? words[0] : "");
     return *ret ? 0 : -ENOMEM;
+}
+
+/* -EINVAL: the text is no profile that could be used. */
+static int list_claims(const char *text, size_t n, char ***ret)
+{
+    _cleanup_problems_ struct problems problems = {};
+    _cleanup_strv_ char **claims = NULL;
+    struct unitfile u = {};
+    int r = unitfile_parse("", text, n, &u, &problems);
+
+    for (size_t i = 0; r == 0 && i < u.n; i++) {
+        const struct unit_entry *e = &u.entries[i];
+
+        if (str_equal(e->section, "Profile") && str_equal(e->key, "Match"))
+            r = strv_push(&claims, e->value);
+    }
+    unitfile_release(&u);
+    if (r == 0)
+        *ret = steal_pointer(&claims);
+    return r;
+}
+
+static int check_claims(char *const *claims)
+{
+    for (size_t i = 0; claims && claims[i]; i++) {
+        _cleanup_strv_ char **groups = NULL;
+        _cleanup_strbuf_ struct strbuf why = {};
+        int r = pattern_check(claims[i], &groups, &why);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int config_builder_claims(const struct config_builder *b, const char *text, size_t n)
+{
+    _cleanup_strv_ char **claims = NULL, **words = NULL;
+    int r = find_command(b, &words);
+
+    if (r == 0)
+        r = list_claims(text, n, &claims);
+    if (r == 0)
+        r = check_claims(claims);
+    if (r == 0 && words)
+        r = config_match_words(claims, words);
+    return r == -EINVAL ? 0 : r;
+}
+
+int config_builder_settle_profile(struct config_builder *b, const char *name)
+{
+    return str_replace(&b->settled_profile, name);
 }
 
 static int new_config(struct config **ret)
@@ -229,6 +309,7 @@ static int apply_layers(struct config_builder *b, struct config *c)
         .specifiers = {
             .instance = b->instance,
             .data_dir = b->data_dir,
+            .credentials = b->credentials,
         },
     };
     int r = find_program(b, &program);
@@ -244,12 +325,62 @@ static int apply_layers(struct config_builder *b, struct config *c)
     return a.partial ? 0 : config_check(c, b->name, &b->problems);
 }
 
-static void fill_in(struct config *c)
+static void fill_in_timeouts(struct config *c)
 {
     for (size_t i = 0; i < c->n_canaries; i++) {
         if (c->canaries[i].timeout_usec == 0)
             c->canaries[i].timeout_usec = c->live.timeout_usec;
     }
+}
+
+/* The instance's own suite goes before a variant's. */
+static bool suite_is_own(const struct config *c)
+{
+    const struct config_section *start = config_section_find("Start");
+    const struct config_key *k = config_key_find(start, "Suite");
+    const struct config_origin *origin = config_origins_last(c->origins, k, NULL);
+
+    return origin && origin->layer > LAYER_PROFILE;
+}
+
+static int use_variant(struct config *c, const struct variant_config *variant)
+{
+    char **suite = NULL;
+    int r = strv_copy(variant->suite, &suite);
+
+    if (r < 0)
+        return r;
+    strv_free(c->start.suite);
+    c->start.suite = suite;
+    return 0;
+}
+
+/* The first variant that the command line matches. */
+static int choose_suite(struct config *c)
+{
+    if (suite_is_own(c))
+        return 0;
+    for (size_t i = 0; i < c->n_variants; i++) {
+        int r = config_match_words(c->variants[i].match, c->server.command);
+
+        if (r > 0)
+            return use_variant(c, &c->variants[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int fill_in(const struct config_builder *b, struct config *c)
+{
+    fill_in_timeouts(c);
+    if (b->settled_profile && str_equal(c->server.profile, CONFIG_PROFILE_AUTO)) {
+        int r = str_replace(&c->server.profile, b->settled_profile);
+
+        if (r < 0)
+            return r;
+    }
+    return choose_suite(c);
 }
 
 int config_builder_finish(struct config_builder *b, struct config **ret, char ***ret_errors)
@@ -267,7 +398,9 @@ int config_builder_finish(struct config_builder *b, struct config **ret, char **
         r = problems_steal(&b->problems, ret_errors);
         return r < 0 ? r : -EINVAL;
     }
-    fill_in(c);
+    r = fill_in(b, c);
+    if (r < 0)
+        return r;
     *ret = steal_pointer(&c);
     return 0;
 }

@@ -16,6 +16,8 @@
 
 /* How places on the command line are called in messages and by config_dump(). */
 #define CONFIG_COMMAND_LINE "command line"
+/* The profile that is found from the command. */
+#define CONFIG_PROFILE_AUTO "auto"
 
 /* Bounds on what one instance may have. */
 #define CONFIG_MAX_ASSIGNMENTS 10000 /* in all files and options together */
@@ -28,6 +30,8 @@ struct config_builder;
  * CONFIG_COMMAND_LINE. `instance` and `data_dir` are what %i and %D stand for. All are copied. */
 must_check int config_builder_new(const char *name, const char *instance, const char *data_dir,
                                   struct config_builder **ret);
+/* What %d stands for; without it there is no such specifier. Copied. */
+must_check int config_builder_set_credentials(struct config_builder *b, const char *dir);
 void config_builder_free(struct config_builder *b);
 DEFINE_CLEANUP(struct config_builder *, config_builder_free);
 
@@ -48,6 +52,10 @@ struct problems *config_builder_problems(struct config_builder *b);
 /* The assignment that Server.Profile owes its value to by now; NULL: none, or one that is no usable name
  * (no slash, no dot in front). Borrowed until the next call. */
 const struct unit_entry *config_builder_profile(const struct config_builder *b);
+/* With Profile=auto: does the text of a profile say that the command is its own? 1, 0, -ENOMEM. */
+must_check int config_builder_claims(const struct config_builder *b, const char *text, size_t n);
+/* The name that Profile=auto has come to. -ENOMEM only. */
+must_check int config_builder_settle_profile(struct config_builder *b, const char *name);
 /* The profile's text; it goes under everything that was added with the functions above. */
 must_check int config_builder_add_profile(struct config_builder *b, const char *file, const char *text,
                                           size_t n);

@@ -82,10 +82,10 @@ static int list_canaries(const struct config *c, char **ret)
     return *ret ? 0 : -ENOMEM;
 }
 
-static int check_canary_name(const struct checker *s, const char *name, enum config_section_id section,
-                             const char *key)
+static int check_canary_name(const struct checker *s, const char *name, const char *argument,
+                             enum config_section_id section, const char *key)
 {
-    const struct config_origin at = place_of(s, section, NULL, key);
+    const struct config_origin at = place_of(s, section, argument, key);
     _cleanup_free_ char *known = NULL;
     int r;
 
@@ -111,7 +111,7 @@ static int check_suite(const struct checker *s)
                             "Start.Suite= is empty; expected at least one canary, since nothing else "
                             "proves that the server generates");
     for (size_t i = 0; suite[i]; i++) {
-        int r = check_canary_name(s, suite[i], SECTION_START, "Suite");
+        int r = check_canary_name(s, suite[i], NULL, SECTION_START, "Suite");
 
         if (r < 0)
             return r;
@@ -149,17 +149,63 @@ static int check_canary_tokens(const struct checker *s, const struct canary_conf
                         (uintmax_t) canary->max_tokens);
 }
 
+/* What of a canary does not go together, told at the key that asks for it. */
+static int check_canary_mix(const struct checker *s, const struct canary_config *c)
+{
+    const struct {
+        bool wrong;
+        const char *key, *what;
+    } rows[] = {
+        {c->first_token_usec > 0 && !c->stream, "FirstTokenSec",
+         "takes a streamed answer; expected Stream=yes with it"},
+        {c->body && c->body_file, "BodyFile", "stands beside Body=; expected one of them"},
+        {c->kind == CANARY_RAW && !c->path, "Kind", "is raw without a path; expected Path= with it"},
+        {c->stream && !canary_kind_streams(c->kind), "Stream",
+         "is set for an API that does not stream; expected another Kind="},
+        {c->schema && !canary_kind_constrains(c->kind), "Schema",
+         "is set for an API that takes none; expected another Kind="},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct config_origin at = place_of(s, SECTION_CANARY, c->name, rows[i].key);
+        int r = rows[i].wrong ? problems_add(s->problems, at.file, at.line, "%s= of [Canary %s] %s",
+                                             rows[i].key, c->name, rows[i].what)
+                              : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 static int check_canaries(const struct checker *s)
 {
     for (size_t i = 0; i < s->config->n_canaries; i++) {
         int r = check_canary_tokens(s, &s->config->canaries[i]);
 
+        if (r == 0)
+            r = check_canary_mix(s, &s->config->canaries[i]);
         if (r < 0)
             return r;
     }
     return s->config->live.canary
-               ? check_canary_name(s, s->config->live.canary, SECTION_LIVE, "Canary")
+               ? check_canary_name(s, s->config->live.canary, NULL, SECTION_LIVE, "Canary")
                : 0;
+}
+
+static int check_variants(const struct checker *s)
+{
+    for (size_t i = 0; i < s->config->n_variants; i++) {
+        const struct variant_config *v = &s->config->variants[i];
+
+        for (size_t j = 0; v->suite && v->suite[j]; j++) {
+            int r = check_canary_name(s, v->suite[j], v->name, SECTION_VARIANT, "Suite");
+
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
 }
 
 int config_check(const struct config *c, const char *name, struct problems *p)
@@ -174,6 +220,9 @@ int config_check(const struct config *c, const char *name, struct problems *p)
     if (r < 0)
         return r;
     r = check_canaries(&s);
+    if (r < 0)
+        return r;
+    r = check_variants(&s);
     if (r < 0)
         return r;
     r = check_spans(&s, SECTION_START, "ProbeSec", c->start.probe_usec, "ProbeMaxSec",

@@ -59,7 +59,7 @@ static void append_origins(struct strbuf *b, const struct part *p, const struct 
 static int append_key(struct strbuf *b, const struct part *p, const struct config_key *k)
 {
     const void *field = config_field_at(p->at, k);
-    size_t lines = k->type == CONFIG_PATTERNS ? strv_length(*(char *const *const *) field) : 1;
+    size_t lines = config_type_is_lines(k->type) ? strv_length(*(char *const *const *) field) : 1;
 
     if (!config_value_is_set(k, field) && !next_origin(p, k, NULL))
         return 0;

@@ -80,7 +80,17 @@ const struct config_section *config_section_nearest(const char *name)
 
 bool config_type_is_list(enum config_type type)
 {
-    return type == CONFIG_ENVIRONMENT || type == CONFIG_NAMES || type == CONFIG_PATTERNS;
+    return type == CONFIG_ENVIRONMENT || config_type_is_words(type) || config_type_is_lines(type);
+}
+
+bool config_type_is_lines(enum config_type type)
+{
+    return type == CONFIG_PATTERNS || type == CONFIG_HEADERS;
+}
+
+bool config_type_is_words(enum config_type type)
+{
+    return type == CONFIG_NAMES || type == CONFIG_METRICS;
 }
 
 const char *config_type_text(enum config_type type)

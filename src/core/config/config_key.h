@@ -17,13 +17,16 @@
     X(CONFIG_WORD, char *, "a word")                                                                   \
     X(CONFIG_LIMIT, char *, "a whole number or infinity")                                              \
     X(CONFIG_PATH, char *, "an absolute path")                                                         \
-    X(CONFIG_URL, char *, "http://HOST:PORT or https://HOST:PORT")                                     \
+    X(CONFIG_URL, char *, "http://HOST:PORT, https://HOST:PORT or unix:/PATH")                         \
     X(CONFIG_URL_PATH, char *, "the path of a URL, beginning with /")                                  \
     X(CONFIG_LISTEN, char *, "ADDRESS:PORT, such as 127.0.0.1:9100 or [::1]:9100")                     \
     X(CONFIG_COMMAND, char **, "a program, as an absolute path or a name in PATH, and its arguments")  \
     X(CONFIG_ENVIRONMENT, char **, "assignments NAME=VALUE")                                           \
     X(CONFIG_NAMES, char **, "names, separated by white space")                                        \
     X(CONFIG_PATTERNS, char **, "a regular expression (PCRE2)")                                        \
+    X(CONFIG_HEADERS, char **, "NAME: VALUE, without Authorization (APIKeyFile= is for that)")         \
+    X(CONFIG_METRICS, char **, "names of metrics, separated by white space")                           \
+    X(CONFIG_JSON, char *, "a JSON object")                                                            \
     X(CONFIG_BOOL, bool, "yes or no")                                                                  \
     X(CONFIG_TIMESPAN, usec_t, "a time span such as 500ms, 30s, 10min or 1h 30min")                    \
     X(CONFIG_SIZE, uint64_t, "a size such as 512K, 64M or 1G")                                         \
@@ -51,16 +54,22 @@ enum config_type { CONFIG_TYPES(X) };
           "The reports of failed starts and crashes in /var/lib/coalmine/INSTANCE/reports.")           \
     PLAIN(SECTION_HTTP, "HTTP", http_config, http,                                                     \
           "A small endpoint for load balancers and Prometheus: /readyz, /livez, /status, /metrics.")   \
+    PLAIN(SECTION_PROFILE, "Profile", profile_config, profile,                                         \
+          "Only in profiles: what they are for.")                                                      \
     NAMED(SECTION_CANARY, "Canary", canary_config, canaries,                                           \
-          "An inference request that must be answered with generated tokens. *Suite=* in [Start] "     \
-          "says which canaries stand before READY. Two are built in, *greedy* and *sampled*; a "       \
-          "section of the same name changes them, any other name adds one.")                           \
+          "A real request, and what its answer must be. *Suite=* in [Start] says which canaries "      \
+          "stand before READY. Four are built in, *greedy*, *sampled*, *streamed* and *parallel*, "    \
+          "and the profiles bring more; a section of the same name changes one, any other name adds "  \
+          "one.")                                                                                      \
     NAMED(SECTION_PROBE, "Probe", probe_config, probes,                                                \
           "A quick command that is run before each start of the server. When it fails, the start "     \
           "has failed, with the cause that its output names, and the long load is saved.")             \
     NAMED(SECTION_PHASE, "Phase", phase_config, phases,                                                \
           "A step of the server's start, recognised by what it logs. It is shown in the status; "      \
           "it decides nothing. Profiles bring the phases of their engine.")                            \
+    NAMED(SECTION_VARIANT, "Variant", variant_config, variants,                                        \
+          "Another suite for servers that, by their command line, do something else than chatting, "   \
+          "such as embeddings. It counts where the instance has no *Suite=* of its own.")              \
     NAMED(SECTION_CLASS, "Class", class_config, classes,                                               \
           "A change, for this instance, to the policy of a class of failures. *coalminectl "           \
           "report* names the class of a failure.")
@@ -107,6 +116,10 @@ const struct config_key *config_key_nearest(const struct config_section *section
 const struct config_section *config_section_nearest(const char *name);
 const struct config_section *config_key_section(const struct config_key *k);
 bool config_type_is_list(enum config_type type);
+/* Lists of which each assignment is one item, whatever is in it. */
+bool config_type_is_lines(enum config_type type);
+/* Lists of words of which a higher layer's first assignment drops what lower layers said. */
+bool config_type_is_words(enum config_type type);
 const char *config_type_text(enum config_type type);
 /* What the key takes, with its range: "a time span such as 500ms, ..., from 10ms to 1s". Owned by the
  * caller; NULL when memory is out. */

@@ -6,6 +6,8 @@
 #include "core/config/problems.h"
 #include "core/diagnosis/pattern.h"
 
+#define METRIC_MAX_BYTES 200
+
 static int split_and_expand(const struct config_input *in, char ***ret)
 {
     _cleanup_strv_ char **words = NULL;
@@ -121,32 +123,85 @@ int config_parse_environment(const struct config_input *in, char ***field)
     return 0;
 }
 
-static int add_name(const struct config_input *in, char ***list, const char *name)
+/* What the words of a list may be. */
+typedef bool (*word_fn)(const char *word);
+
+static int add_word(const struct config_input *in, word_fn is_word, char ***list, const char *word)
 {
-    if (!config_is_name(name))
-        return explain_quoted(in, name, "is no name");
-    if (strv_contains(*list, name))
+    if (!is_word(word))
+        return explain_quoted(in, word, "is no name");
+    if (strv_contains(*list, word))
         return 0;
     if (strv_length(*list) >= CONFIG_MAX_ITEMS)
         return explain(in, "too many names");
-    return strv_push(list, name);
+    return strv_push(list, word);
 }
 
-int config_parse_names(const struct config_input *in, char ***field)
+static int parse_words(const struct config_input *in, word_fn is_word, char ***field)
 {
-    _cleanup_strv_ char **names = NULL, **list = NULL;
+    _cleanup_strv_ char **words = NULL, **list = NULL;
     int r;
 
-    r = strv_split(in->text, " \t", &names);
+    r = strv_split(in->text, " \t", &words);
     if (r < 0)
         return r;
     r = strv_copy(*field, &list);
-    for (size_t i = 0; r >= 0 && names && names[i]; i++)
-        r = add_name(in, &list, names[i]);
+    for (size_t i = 0; r >= 0 && words && words[i]; i++)
+        r = add_word(in, is_word, &list, words[i]);
     if (r < 0)
         return r;
     replace_vector(field, &list);
     return 0;
+}
+
+int config_parse_names(const struct config_input *in, char ***field)
+{
+    return parse_words(in, config_is_name, field);
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* As Prometheus has it. */
+static bool is_metric(const char *s)
+{
+    size_t n = strspn(s, LETTERS "0123456789_:");
+
+    return n > 0 && n <= METRIC_MAX_BYTES && s[n] == '\0' && !strchr("0123456789", s[0]);
+}
+
+int config_parse_metrics(const struct config_input *in, char ***field)
+{
+    return parse_words(in, is_metric, field);
+}
+
+/* A key in a configuration would be read by everybody who may read the configuration. */
+static int check_header(const struct config_input *in)
+{
+    size_t name = strspn(in->text, LETTERS "0123456789-_"), n = strlen(in->text);
+
+    if (name == 0 || in->text[name] != ':')
+        return explain(in, "no name in front of a colon");
+    if (name == strlen("Authorization") && strncasecmp(in->text, "Authorization", name) == 0)
+        return explain(in, "a key does not belong into a configuration");
+    for (size_t i = name; i < n; i++) {
+        if ((unsigned char) in->text[i] < ' ' && in->text[i] != '\t')
+            return explain(in, "a control character");
+    }
+    return 0;
+}
+
+static int push_line(const struct config_input *in, char ***field, const char *too_many)
+{
+    if (strv_length(*field) >= CONFIG_MAX_ITEMS)
+        return explain(in, too_many);
+    return strv_push(field, in->text);
+}
+
+int config_parse_header(const struct config_input *in, char ***field)
+{
+    int r = check_header(in);
+
+    return r < 0 ? r : push_line(in, field, "too many headers");
 }
 
 int config_parse_pattern(const struct config_input *in, char ***field)
@@ -154,9 +209,5 @@ int config_parse_pattern(const struct config_input *in, char ***field)
     _cleanup_strv_ char **groups = NULL;
     int r = pattern_check(in->text, &groups, in->why);
 
-    if (r < 0)
-        return r;
-    if (strv_length(*field) >= CONFIG_MAX_ITEMS)
-        return explain(in, "too many patterns");
-    return strv_push(field, in->text);
+    return r < 0 ? r : push_line(in, field, "too many patterns");
 }

@@ -9,12 +9,12 @@
 #include "core/config/config_value.h"
 #include "core/diagnosis/redact.h"
 
-static int redact_all(char *const *assignments, char ***ret)
+static int redact_all(char *const *texts, char *(*redact)(const char *), char ***ret)
 {
     _cleanup_strv_ char **shown = NULL;
 
-    for (size_t i = 0; assignments && assignments[i]; i++) {
-        _cleanup_free_ char *one = redact_environment(assignments[i]);
+    for (size_t i = 0; texts && texts[i]; i++) {
+        _cleanup_free_ char *one = redact(texts[i]);
 
         if (!one || strv_push(&shown, one) < 0)
             return -ENOMEM;
@@ -28,7 +28,9 @@ static int shown_words(const struct config_key *k, char *const *words, char ***r
     if (k->type == CONFIG_COMMAND)
         return redact_command(words, ret);
     if (k->type == CONFIG_ENVIRONMENT)
-        return redact_all(words, ret);
+        return redact_all(words, redact_environment, ret);
+    if (k->type == CONFIG_HEADERS)
+        return redact_all(words, redact_text, ret);
     return strv_copy(words, ret);
 }
 
@@ -60,10 +62,21 @@ static int append_words(const struct config_key *k, char *const *words, struct s
 
     if (r < 0)
         return r;
-    text = k->type == CONFIG_NAMES ? strv_join(shown, " ") : words_join(shown);
+    text = config_type_is_words(k->type) ? strv_join(shown, " ") : words_join(shown);
     if (!text)
         return -ENOMEM;
     strbuf_append(b, text);
+    return 0;
+}
+
+/* It may be a key under another name than the usual one. */
+static int append_header(const char *header, struct strbuf *b)
+{
+    _cleanup_free_ char *shown = redact_text(header);
+
+    if (!shown)
+        return -ENOMEM;
+    strbuf_append(b, shown);
     return 0;
 }
 
@@ -77,6 +90,7 @@ static int append_value(const struct config_key *k, const void *field, size_t i,
     case CONFIG_URL:
     case CONFIG_URL_PATH:
     case CONFIG_LISTEN:
+    case CONFIG_JSON:
         strbuf_append(b, str_or_empty(*(char *const *) field));
         break;
     case CONFIG_PATH:
@@ -85,10 +99,13 @@ static int append_value(const struct config_key *k, const void *field, size_t i,
     case CONFIG_COMMAND:
     case CONFIG_ENVIRONMENT:
     case CONFIG_NAMES:
+    case CONFIG_METRICS:
         return append_words(k, *(char *const *const *) field, b);
     case CONFIG_PATTERNS:
         strbuf_append(b, (*(char *const *const *) field)[i]);
         break;
+    case CONFIG_HEADERS:
+        return append_header((*(char *const *const *) field)[i], b);
     case CONFIG_BOOL:
         strbuf_append(b, *(const bool *) field ? "yes" : "no");
         break;

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 
 #include "base/parse.h"
 
@@ -20,8 +21,8 @@ void config_explain_specifier(struct strbuf *why, char letter)
     if (letter == '\0')
         strbuf_append(why, "a % at the end (a percent sign is written %%)");
     else
-        strbuf_appendf(why, "the unknown specifier %%%c (known are %%i, %%D and %%p; a percent sign is "
-                       "written %%%%)", letter);
+        strbuf_appendf(why, "the unknown specifier %%%c (known are %%i, %%D, %%p and %%d; a percent sign "
+                       "is written %%%%)", letter);
 }
 
 int config_expand(const struct config_input *in, char **ret)
@@ -80,6 +81,24 @@ static int parse_path(const struct config_input *in, char **field)
     return 0;
 }
 
+/* jansson takes many a failed allocation for a mistake in the text; errno knows. */
+static int parse_json(const struct config_input *in, char **field)
+{
+    json_error_t error = {};
+    json_t *value;
+    bool object;
+
+    errno = 0;
+    value = json_loads(in->text, JSON_REJECT_DUPLICATES, &error);
+    if (!value && errno == ENOMEM)
+        return -ENOMEM;
+    if (!value)
+        strbuf_append(in->why, error.text);
+    object = json_is_object(value);
+    json_decref(value);
+    return object ? str_replace(field, in->text) : -EINVAL;
+}
+
 static int parse_number(const struct config_input *in, int (*parse)(const char *, uint64_t *),
                         uint64_t *field)
 {
@@ -134,6 +153,12 @@ static int parse_value(const struct config_input *in, void *field)
         return config_parse_names(in, field);
     case CONFIG_PATTERNS:
         return config_parse_pattern(in, field);
+    case CONFIG_HEADERS:
+        return config_parse_header(in, field);
+    case CONFIG_METRICS:
+        return config_parse_metrics(in, field);
+    case CONFIG_JSON:
+        return parse_json(in, field);
     case CONFIG_BOOL:
         return parse_bool(in->text, field);
     case CONFIG_TIMESPAN:
@@ -186,6 +211,9 @@ static void clear(const struct config_key *k, void *field)
     case CONFIG_ENVIRONMENT:
     case CONFIG_NAMES:
     case CONFIG_PATTERNS:
+    case CONFIG_HEADERS:
+    case CONFIG_METRICS:
+    case CONFIG_JSON:
         break;
     }
 }
@@ -228,7 +256,8 @@ static bool is_vector(enum config_type type)
 static bool is_text(enum config_type type)
 {
     return type == CONFIG_STRING || type == CONFIG_NAME || type == CONFIG_WORD || type == CONFIG_LIMIT ||
-           type == CONFIG_PATH || type == CONFIG_URL || type == CONFIG_URL_PATH || type == CONFIG_LISTEN;
+           type == CONFIG_PATH || type == CONFIG_URL || type == CONFIG_URL_PATH || type == CONFIG_LISTEN ||
+           type == CONFIG_JSON;
 }
 
 void config_value_release(const struct config_key *k, void *field)

@@ -240,6 +240,8 @@ static const char *specifier_value(const struct specifiers *sp, char letter)
         return sp->data_dir;
     case 'p':
         return sp->program;
+    case 'd':
+        return sp->credentials;
     default:
         return NULL;
     }

@@ -22,6 +22,7 @@ struct specifiers {
     const char *instance; /* %i */
     const char *data_dir; /* %D: profiles, signatures and probes that came with coalmine */
     const char *program;  /* %p: the first word of the server's command */
+    const char *credentials; /* %d: where systemd has put the unit's credentials */
 };
 
 /* A copy of s with its specifiers replaced, owned by the caller; %% is one percent sign. -EINVAL: an
