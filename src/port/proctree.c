@@ -52,7 +52,7 @@ static int table_add(struct table *t, pid_t pid, pid_t parent)
 /* The command name stands in parentheses and may itself hold any byte: the last ')' ends it. */
 static bool read_parent(int proc_fd, const char *name, pid_t *ret_parent)
 {
-    char path[300], text[512], state;
+    char path[300], text[512];
     _cleanup_close_ int fd = -1;
     const char *after;
     ssize_t n;
@@ -65,10 +65,11 @@ static bool read_parent(int proc_fd, const char *name, pid_t *ret_parent)
     if (n <= 0)
         return false;
     text[n] = '\0';
-    after = strrchr(text, ')');
-    if (!after || sscanf(after + 1, " %c %d", &state, ret_parent) != 2)
+    after = strrchr(text, ')'); /* ") S PPID ..." */
+    if (!after || strlen(after) < strlen(") S 1"))
         return false;
-    return state != 'Z' && state != 'X';
+    *ret_parent = (pid_t) strtol(after + strlen(") S "), NULL, 10);
+    return after[2] != 'Z' && after[2] != 'X';
 }
 
 static int table_read(struct table *t)
