@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Before macro.h: kernel headers have members called `unused`. */
+#include "port/netowner.h"
+
+/* Kernel headers have members called `unused`, which is an attribute here. */
+#pragma push_macro("unused")
+#undef unused
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
-
-#include "port/netowner.h"
+#pragma pop_macro("unused")
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -106,7 +109,7 @@ static int request_listeners(int fd, uint8_t family)
     return 0;
 }
 
-static int error_of(const struct nlmsghdr *h)
+static int error_of(struct nlmsghdr *h)
 {
     const struct nlmsgerr *e = NLMSG_DATA(h);
 
@@ -117,9 +120,9 @@ static int error_of(const struct nlmsghdr *h)
 }
 
 /* Looks through one datagram of answers. 1: the dump is at its end. */
-static int scan_answers(const void *data, size_t len, const struct target *t, uint16_t port, uint64_t *inode)
+static int scan_answers(void *data, size_t len, const struct target *t, uint16_t port, uint64_t *inode)
 {
-    const struct nlmsghdr *h = data;
+    struct nlmsghdr *h = data;
 
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
         const struct inet_diag_msg *m = NLMSG_DATA(h);
