@@ -39,9 +39,11 @@ int ctl_parse(int argc, char **argv, const struct ctl_option *options, size_t n,
             .val = (int) i,
         };
     optind = 0;
+    opterr = 0;
     while ((choice = getopt_long(argc, argv, "", table, NULL)) != -1) {
         if (choice == '?')
-            return ctl_fail(-EINVAL, "see coalminectl --help");
+            return ctl_fail(-EINVAL, "%s: '%s' is no option here, or lacks its value; see coalminectl --help", argv[0],
+                            argv[optind - 1]);
         take(&options[choice]);
     }
     words = argc - optind;

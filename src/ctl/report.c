@@ -97,15 +97,22 @@ static void print_report(const json_t *root)
     print_phases(json_object_get(root, "phases"));
 }
 
-static int show(int dir_fd, const char *name, bool json)
+static int no_report(const char *instance)
+{
+    return ctl_fail(CTL_FAILED, "%s has no report: it has not failed yet", instance);
+}
+
+static int show(int dir_fd, const char *instance, const char *name, bool json)
 {
     _cleanup_free_ char *text = NULL;
     json_t *root;
     size_t len;
     int r = store_read(dir_fd, name, REPORT_MAX_BYTES, &text, &len);
 
+    if (r == -ENOENT && str_equal(name, LATEST))
+        return no_report(instance);
     if (r == -ENOENT)
-        return ctl_fail(CTL_FAILED, "there is no such report");
+        return ctl_fail(CTL_FAILED, "%s has no report of the name %s", instance, name);
     if (r < 0)
         return ctl_fail(CTL_USAGE, "the report cannot be read: %s", strerror(-r));
     if (json) {
@@ -172,8 +179,8 @@ int ctl_report(int argc, char **argv)
     name = argv[optind];
     fd = open_reports(name);
     if (fd == -ENOENT)
-        return ctl_fail(CTL_FAILED, "%s has no report: it has not failed yet", name);
+        return no_report(name);
     if (fd < 0)
         return ctl_fail(CTL_USAGE, "%s: %s", name, fd == -EINVAL ? "not a name of an instance" : strerror(-fd));
-    return all ? list(fd) : show(fd, words == 2 ? argv[optind + 1] : LATEST, json);
+    return all ? list(fd) : show(fd, name, words == 2 ? argv[optind + 1] : LATEST, json);
 }

@@ -77,14 +77,16 @@ class Supervised:
         path = f"/run/coalmine/{self.name}/status.json"
         return json.loads(self.machine.read(path)) if self.machine.exists(path) else None
 
+    def bus_name(self):
+        """The name that it has on the bus."""
+        letters = (c if c.isalnum() or c == "-" else f"_{ord(c):02x}" for c in self.name)
+        return "org.coalmine1." + "".join(letters)
+
     def bus(self, name):
         """A property from the bus."""
-        bus_name = "org.coalmine1." + "".join(
-            c if c.isalnum() or c == "-" else f"_{ord(c):02x}" for c in self.name
-        )
-        words = ["busctl", "--json=short", "get-property", bus_name, "/org/coalmine1"]
-        answer = self.machine.run([*words, "org.coalmine1.Supervisor", name])
-        return json.loads(answer.stdout)["data"]
+        words = ["busctl", "--json=short", "get-property", self.bus_name(), "/org/coalmine1"]
+        answer = self.machine.run([*words, "org.coalmine1.Supervisor", name], check=False)
+        return json.loads(answer.stdout)["data"] if answer.returncode == 0 else None
 
     def status_text(self):
         """What STATUS= was last."""
