@@ -40,6 +40,9 @@ static enum ending ending_of(enum fsm_event_kind event)
     case FSM_DIAGNOSED:
     case FSM_STOP:
     case FSM_RESTART:
+    case FSM_PAUSE:
+    case FSM_RESUME:
+    case FSM_LIMITS:
     case N_FSM_EVENTS:
         break;
     }

@@ -56,6 +56,8 @@ static struct fsm_event take_event(struct reader *r, const struct fsm *f, uint8_
     /* One in eight is of another epoch. */
     if ((how & 7) == 7)
         e.epoch += how & 8 ? 1 : UINT64_MAX;
+    if (e.kind == FSM_PAUSE)
+        e.pause_usec = take_span(r);
     if (e.kind == FSM_DIAGNOSED)
         e.decision = (struct fsm_decision){
             .restart = how & 16, .delay_usec = take_span(r), .exit_code = codes[how >> 6]};

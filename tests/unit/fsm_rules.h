@@ -43,7 +43,7 @@ static inline bool rules_same_deadlines(const struct fsm_deadlines *a,
 {
     return a->stall == b->stall && a->load == b->load && a->kill == b->kill &&
            a->give_up == b->give_up && a->collect == b->collect && a->cool == b->cool &&
-           a->stable == b->stable;
+           a->stable == b->stable && a->pause == b->pause;
 }
 
 static inline bool rules_same(const struct fsm *a, const struct fsm *b)
@@ -52,7 +52,7 @@ static inline bool rules_same(const struct fsm *a, const struct fsm *b)
            a->spawning == b->spawning && a->alive == b->alive && a->populated == b->populated &&
            a->proved == b->proved && a->ever_ready == b->ever_ready && a->failed == b->failed &&
            a->collecting == b->collecting && a->unkillable == b->unkillable &&
-           a->suspected == b->suspected && a->request == b->request &&
+           a->suspected == b->suspected && a->paused == b->paused && a->request == b->request &&
            a->live_failures == b->live_failures && a->live_passes == b->live_passes &&
            a->exit_code == b->exit_code && rules_same_deadlines(&a->deadline, &b->deadline);
 }
@@ -60,8 +60,9 @@ static inline bool rules_same(const struct fsm *a, const struct fsm *b)
 /* Whether the event tells of another epoch than the present one. */
 static inline bool rules_stale(const struct fsm *f, const struct fsm_event *e)
 {
-    return e->kind != FSM_START && e->kind != FSM_STOP && e->kind != FSM_RESTART &&
-           e->kind != FSM_TIMER && e->epoch != f->epoch;
+    bool of_epoch = e->kind > FSM_START && e->kind < FSM_STOP;
+
+    return of_epoch && e->epoch != f->epoch;
 }
 
 /* Every rule returns what is broken, NULL if nothing. */
@@ -113,11 +114,25 @@ static inline const char *rules_of_ending(const struct fsm *f)
     return NULL;
 }
 
+static inline const char *rules_of_pause(const struct fsm *f)
+{
+    const struct fsm_deadlines *d = &f->deadline;
+
+    if (rules_armed(d->pause) && !f->paused)
+        return "the end of a pause that there is not";
+    if (f->paused && (fsm_final(f) || f->request == FSM_REQUEST_STOP))
+        return "paused, and at the end";
+    if (f->paused && (rules_armed(d->stall) || rules_armed(d->load) || rules_armed(d->stable) ||
+                      rules_armed(d->cool)))
+        return "a deadline that a pause holds";
+    return NULL;
+}
+
 /* Each deadline is armed exactly in the states that it belongs to; infinite limits arm nothing. */
 static inline const char *rules_of_deadlines(const struct fsm *f, const struct fsm_limits *l)
 {
     const struct fsm_deadlines *d = &f->deadline;
-    bool starting = rules_starting(f), stopping = f->phase == PHASE_STOPPING;
+    bool starting = rules_starting(f), stopping = f->phase == PHASE_STOPPING, runs = !f->paused;
     bool ending = stopping && rules_processes(f) && !f->unkillable;
 
     if (rules_armed(d->kill) && rules_armed(d->give_up))
@@ -129,28 +144,29 @@ static inline const char *rules_of_deadlines(const struct fsm *f, const struct f
         return "ending processes without a kill deadline";
     if (rules_armed(d->collect) != f->collecting)
         return "collect deadline and collecting do not agree";
-    if (rules_armed(d->cool) != (f->phase == PHASE_COOLING))
+    if (rules_armed(d->cool) != (f->phase == PHASE_COOLING && runs))
         return "cool deadline and cooling do not agree";
     if (rules_armed(d->stable) && f->phase != PHASE_READY)
         return "stable deadline while not ready";
     if (rules_armed(d->load) && !starting)
         return "load deadline while not loading";
-    if (rules_armed(d->load) != (starting && l->load_timeout_usec != USEC_INFINITY))
+    if (rules_armed(d->load) != (starting && runs && l->load_timeout_usec != USEC_INFINITY))
         return "loading without its deadline";
     if (rules_armed(d->stall) && !starting && f->phase != PHASE_PREFLIGHT)
         return "stall deadline while not starting";
-    if (l->stall_usec != USEC_INFINITY && !rules_armed(d->stall) &&
+    if (l->stall_usec != USEC_INFINITY && runs && !rules_armed(d->stall) &&
         (starting || f->phase == PHASE_PREFLIGHT))
         return "starting without a stall deadline";
     return NULL;
 }
 
-/* Something must still come: a deadline, news of a live server, an answer. */
+/* Something must still come: a deadline, news of a live server, an answer, the end of a pause. */
 static inline const char *rules_of_waiting(const struct fsm *f)
 {
     if (fsm_final(f) || f->phase == PHASE_IDLE || f->phase == PHASE_PREFLIGHT)
         return NULL;
-    return rules_processes(f) || rules_armed(fsm_deadline(f)) ? NULL : "nothing left to wait for";
+    return rules_processes(f) || rules_armed(fsm_deadline(f)) || f->paused ? NULL
+                                                                           : "nothing left to wait for";
 }
 
 static inline const char *rules_of_unit_state(const struct fsm *f)
@@ -183,12 +199,19 @@ static inline const char *rules_of_state(const struct fsm *f, const struct fsm_l
     if (!broken)
         broken = rules_of_ending(f);
     if (!broken)
+        broken = rules_of_pause(f);
+    if (!broken)
         broken = rules_of_deadlines(f, l);
     if (!broken)
         broken = rules_of_waiting(f);
     if (!broken)
         broken = rules_of_unit_state(f);
     return broken;
+}
+
+static inline bool rules_resumed(const struct fsm *before, const struct fsm_step *s)
+{
+    return before->paused && !s->next.paused;
 }
 
 static inline const char *rules_of_actions(const struct fsm *before, const struct fsm_step *s)
@@ -212,8 +235,38 @@ static inline const char *rules_of_actions(const struct fsm *before, const struc
         return "exit and final phases do not agree";
     if (rules_asked(s, FSM_ACTION_COLLECT) != (s->next.collecting && !before->collecting))
         return "collect and collecting do not agree";
-    if (rules_asked(s, FSM_ACTION_LIVE) != (s->next.proved && !before->proved))
+    if (!rules_resumed(before, s) &&
+        rules_asked(s, FSM_ACTION_LIVE) != (s->next.proved && !before->proved))
         return "live canaries and proof do not agree";
+    return NULL;
+}
+
+static inline bool rules_looks(const struct fsm_step *s)
+{
+    return rules_asked(s, FSM_ACTION_PROVE) || rules_asked(s, FSM_ACTION_LIVE) ||
+           rules_asked(s, FSM_ACTION_CANARY_NOW);
+}
+
+/* What a pause holds, and what its end lets go. */
+static inline const char *rules_of_holding(const struct fsm *before, const struct fsm_event *e,
+                                           const struct fsm_step *s)
+{
+    const struct fsm *after = &s->next;
+    bool looked_at = rules_starting(after) || rules_serving(after);
+    bool granted = before->phase == PHASE_IDLE || before->request == FSM_REQUEST_RESTART;
+
+    if (after->paused && rules_looks(s))
+        return "a canary during a pause";
+    if (after->paused && !before->paused && looked_at && !rules_asked(s, FSM_ACTION_QUIET))
+        return "paused, and canaries go on";
+    if (after->paused && after->epoch != before->epoch && !granted)
+        return "a restart during a pause";
+    if (e->kind == FSM_PAUSE && fsm_unit_state(after) != fsm_unit_state(before))
+        return "a pause that shows as another unit state";
+    if (rules_resumed(before, s) && after->phase == PHASE_COOLING)
+        return "resumed, and nothing goes on";
+    if (rules_resumed(before, s) && looked_at && !after->spawning && !rules_looks(s))
+        return "resumed, and nobody looks";
     return NULL;
 }
 
@@ -247,6 +300,9 @@ static inline const char *rules_of_change(const struct fsm *before, const struct
         return "proved without a passed suite";
     if (before->ever_ready && !after->ever_ready)
         return "forgot that it was ready";
+    if (before->paused && !after->paused && e->kind != FSM_RESUME && e->kind != FSM_RESTART &&
+        e->kind != FSM_TIMER && !fsm_final(after) && after->request != FSM_REQUEST_STOP)
+        return "a pause was forgotten";
     if (before->request == FSM_REQUEST_STOP && after->request != FSM_REQUEST_STOP)
         return "a stop was forgotten";
     if (rules_asked(s, FSM_ACTION_SPAWN) && rules_outlives(before, e))
@@ -270,6 +326,8 @@ static inline const char *rules_broken(const struct fsm *before, const struct fs
     /* A final state has been looked at when it was entered. */
     if (!fsm_final(before))
         broken = rules_of_actions(before, s);
+    if (!broken)
+        broken = rules_of_holding(before, e, s);
     if (!broken)
         broken = rules_of_change(before, e, s);
     if (!broken)

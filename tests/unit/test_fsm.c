@@ -1,108 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "fsm_story.h"
 #include "unit.h"
-
-#include <string.h>
-
-#include "base/str.h"
-#include "core/supervision/fsm.h"
-
-#define SEC USEC_PER_SEC
-#define START (1000 * SEC) /* no test begins at the beginning of time */
-
-static const struct fsm_limits usual = {
-    .preflight = true,
-    .mode = RESTART_IN_PLACE,
-    .stall_usec = 600 * SEC,
-    .load_timeout_usec = 3600 * SEC,
-    .stop_usec = 60 * SEC,
-    .stable_usec = 600 * SEC,
-    .fall = 3,
-    .rise = 2,
-};
-
-/* One line of a story: so much later comes that event; then the machine is there and asks that. */
-struct line {
-    usec_t after;
-    enum fsm_event_kind event;
-    enum phase phase;
-    const char *actions; /* names with a space between; "" for none */
-    struct fsm_decision decision;
-};
-
-#define AT(after_usec, kind, where, wanted) \
-    {.after = (after_usec), .event = (kind), .phase = (where), .actions = (wanted)}
-#define DECIDED(after_usec, where, wanted, ...)                                            \
-    {.after = (after_usec), .event = FSM_DIAGNOSED, .phase = (where), .actions = (wanted), \
-     .decision = __VA_ARGS__}
-#define RESTART_IN(seconds) \
-    {.restart = true, .delay_usec = (seconds) * SEC, .exit_code = EXIT_RESTART}
-#define GIVE_UP {.exit_code = EXIT_UNMENDABLE}
-
-struct teller {
-    struct fsm fsm;
-    struct fsm_limits limits;
-    usec_t now;
-};
-
-static struct teller teller(const struct fsm_limits *limits)
-{
-    return (struct teller){.fsm = fsm_initial(), .limits = *limits, .now = START};
-}
-
-static void assert_actions(const char *story, size_t i, const struct fsm_step *step,
-                           const char *wanted)
-{
-    _cleanup_strbuf_ struct strbuf got = {};
-
-    for (size_t k = 0; k < step->n_actions; k++)
-        strbuf_appendf(&got, "%s%s", k > 0 ? " " : "", fsm_action_name(step->actions[k]));
-    if (!str_equal(str_or_empty(got.data), wanted))
-        fail_msg("%s, line %zu: asks for \"%s\", not \"%s\"", story, i, str_or_empty(got.data),
-                 wanted);
-}
-
-static void tell(struct teller *t, const char *story, const struct line *lines, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct fsm_event event = {
-            .kind = lines[i].event, .epoch = t->fsm.epoch, .decision = lines[i].decision};
-        enum phase before = t->fsm.phase;
-        struct fsm_step step;
-
-        t->now = usec_add(t->now, lines[i].after);
-        step = fsm_step(&t->fsm, &t->limits, &event, t->now);
-        if (step.next.phase != lines[i].phase)
-            fail_msg("%s, line %zu (%s): is %s, not %s", story, i, fsm_event_name(lines[i].event),
-                     phase_name(step.next.phase), phase_name(lines[i].phase));
-        assert_actions(story, i, &step, lines[i].actions);
-        if (step.next.phase != before && str_empty(step.reason))
-            fail_msg("%s, line %zu: no reason", story, i);
-        t->fsm = step.next;
-    }
-}
-
-#define TELL(t, ...)                                      \
-    do {                                                  \
-        static const struct line lines[] = {__VA_ARGS__}; \
-        tell((t), __func__, lines, ARRAY_SIZE(lines));    \
-    } while (0)
-
-/* Beginnings that many stories share */
-
-#define TO_LOADING                                           \
-    AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),          \
-        AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"), \
-        AT(0, FSM_SPAWNED, PHASE_LOADING, "prove")
-#define TO_PROVING \
-    TO_LOADING, AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""), AT(0, FSM_CANARY_SENT, PHASE_PROVING, "")
-#define TO_READY TO_PROVING, AT(0, FSM_SUITE_PASSED, PHASE_READY, "live")
-#define TO_DIAGNOSIS                                                  \
-    TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),      \
-        AT(0, FSM_EMPTY, PHASE_STOPPING, "collect")
 
 static void test_becomes_ready(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_ACTIVATING);
     TELL(&t, TO_LOADING);
@@ -122,7 +24,7 @@ static void test_becomes_ready(void **state unused)
 
 static void test_starts_without_preflight(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     t.limits.preflight = false;
     TELL(&t, AT(0, FSM_START, PHASE_LOADING, "spawn"), AT(0, FSM_START, PHASE_LOADING, ""),
@@ -133,7 +35,7 @@ static void test_starts_without_preflight(void **state unused)
 /* A canary may be out before the first look at the port is told of. */
 static void test_proves_from_loading(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_LOADING, AT(0, FSM_CANARY_SENT, PHASE_PROVING, ""),
          AT(0, FSM_SUITE_PASSED, PHASE_READY, "live"));
@@ -142,7 +44,7 @@ static void test_proves_from_loading(void **state unused)
 /* The story of the design: every start of it ends the same way, so there is but one. */
 static void test_gives_up_on_the_unmendable(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_PROVING, AT(0, FSM_DECISIVE_LINE, PHASE_PROVING, ""),
          AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
@@ -154,7 +56,7 @@ static void test_gives_up_on_the_unmendable(void **state unused)
 
 static void test_restarts_in_place(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(SEC, FSM_EXITED, PHASE_STOPPING, "quiet signal"));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_RELOADING);
@@ -175,7 +77,7 @@ static void test_restarts_in_place(void **state unused)
 
 static void test_leaves_the_restart_to_systemd(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     t.limits.mode = RESTART_EXIT;
     TELL(&t, TO_DIAGNOSIS,
@@ -186,7 +88,7 @@ static void test_leaves_the_restart_to_systemd(void **state unused)
 /* A backoff without end is still one that a stop or a restart can end. */
 static void test_cools_for_ever(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_DIAGNOSIS,
          DECIDED(0, PHASE_COOLING, "", {.restart = true, .delay_usec = USEC_INFINITY}));
@@ -196,7 +98,7 @@ static void test_cools_for_ever(void **state unused)
 
 static void test_preflight_fails(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(SEC, FSM_PREFLIGHT_FAILED, PHASE_STOPPING, "collect"),
@@ -210,7 +112,7 @@ static void test_preflight_fails(void **state unused)
 /* A probe stuck in the driver never answers; the end of another one is progress. */
 static void test_preflight_hangs(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(500 * SEC, FSM_PROGRESS, PHASE_PREFLIGHT, ""),
@@ -222,7 +124,7 @@ static void test_preflight_hangs(void **state unused)
 
 static void test_spawn_fails(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"));
@@ -237,7 +139,7 @@ static void test_spawn_fails(void **state unused)
 
 static void test_stall(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_LOADING, AT(599 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
          AT(599 * SEC, FSM_TIMER, PHASE_LOADING, ""), AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""),
@@ -249,7 +151,7 @@ static void test_stall(void **state unused)
 
 static void test_load_timeout(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_LOADING, AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
          AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
@@ -264,7 +166,7 @@ static void test_load_timeout(void **state unused)
 
 static void test_suspect_may_go_on_while_it_works(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_LOADING, AT(SEC, FSM_DECISIVE_LINE, PHASE_LOADING, ""),
          AT(20 * SEC, FSM_DECISIVE_LINE, PHASE_LOADING, ""));
@@ -280,7 +182,7 @@ static void test_suspect_may_go_on_while_it_works(void **state unused)
 /* The canary is the arbiter. */
 static void test_suspect_is_acquitted(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_PROVING, AT(SEC, FSM_DECISIVE_LINE, PHASE_PROVING, ""),
          AT(SEC, FSM_SUITE_PASSED, PHASE_READY, "live"), AT(60 * SEC, FSM_TIMER, PHASE_READY, ""));
@@ -291,7 +193,7 @@ static void test_suspect_is_acquitted(void **state unused)
 /* A short StallSec is not lengthened by a suspicion. */
 static void test_suspicion_never_lengthens(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     t.limits.stall_usec = 10 * SEC;
     TELL(&t, TO_LOADING, AT(SEC, FSM_DECISIVE_LINE, PHASE_LOADING, ""));
@@ -304,7 +206,7 @@ static void test_suspicion_never_lengthens(void **state unused)
 
 static void test_degrades_and_recovers(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(SEC, FSM_LIVE_PASSED, PHASE_READY, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""));
@@ -320,7 +222,7 @@ static void test_degrades_and_recovers(void **state unused)
 
 static void test_falls(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
@@ -334,7 +236,7 @@ static void test_falls(void **state unused)
 /* Only failures in a row make it fall. */
 static void test_a_pass_breaks_the_row(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""),
@@ -344,7 +246,7 @@ static void test_a_pass_breaks_the_row(void **state unused)
 
 static void test_falls_at_once(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     t.limits.fall = 1;
     TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
@@ -352,7 +254,7 @@ static void test_falls_at_once(void **state unused)
 
 static void test_decisive_line_makes_look_at_once(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(SEC, FSM_DECISIVE_LINE, PHASE_READY, "canary-now"),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
@@ -363,7 +265,7 @@ static void test_decisive_line_makes_look_at_once(void **state unused)
 
 static void test_suite_fails(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_PROVING, AT(SEC, FSM_SUITE_FAILED, PHASE_STOPPING, "quiet signal"),
          AT(SEC, FSM_SUITE_PASSED, PHASE_STOPPING, ""), AT(SEC, FSM_EXITED, PHASE_STOPPING, ""),
@@ -375,7 +277,7 @@ static void test_suite_fails(void **state unused)
 
 static void test_empty_before_exited(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_EMPTY, PHASE_STOPPING, "quiet"));
     assert_true(t.fsm.failed && t.fsm.alive && !t.fsm.populated);
@@ -385,7 +287,7 @@ static void test_empty_before_exited(void **state unused)
 
 static void test_stop_sees_empty_before_exited(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"),
          AT(0, FSM_EMPTY, PHASE_STOPPING, ""), AT(0, FSM_EXITED, PHASE_STOPPED, "exit"));
@@ -394,7 +296,7 @@ static void test_stop_sees_empty_before_exited(void **state unused)
 
 static void test_kills_what_does_not_stop(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"),
          AT(59 * SEC, FSM_TIMER, PHASE_STOPPING, ""), AT(SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
@@ -404,7 +306,7 @@ static void test_kills_what_does_not_stop(void **state unused)
 
 static void test_unkillable(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_STOP, PHASE_STOPPING, "quiet signal"),
          AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
@@ -419,7 +321,7 @@ static void test_unkillable(void **state unused)
 /* What went away after all leaves the policy's decision as it is. */
 static void test_unkillable_goes_in_the_end(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
          AT(60 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"),
@@ -429,7 +331,7 @@ static void test_unkillable_goes_in_the_end(void **state unused)
 
 static void test_diagnosis_hangs(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_DIAGNOSIS, AT(29 * SEC, FSM_TIMER, PHASE_STOPPING, ""),
          AT(SEC, FSM_TIMER, PHASE_FAILED, "exit"), DECIDED(SEC, PHASE_FAILED, "", RESTART_IN(1)));
@@ -438,7 +340,7 @@ static void test_diagnosis_hangs(void **state unused)
 
 static void test_decision_without_exit_code(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_DIAGNOSIS, DECIDED(0, PHASE_FAILED, "exit", {}));
     assert_int_equal(t.fsm.exit_code, EXIT_INTERNAL);
@@ -446,7 +348,7 @@ static void test_decision_without_exit_code(void **state unused)
 
 static void test_infinite_limits_arm_nothing(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     t.limits.stall_usec = t.limits.load_timeout_usec = t.limits.stop_usec = USEC_INFINITY;
     t.limits.stable_usec = USEC_INFINITY;
@@ -464,8 +366,8 @@ static void test_infinite_limits_arm_nothing(void **state unused)
 
 static void test_stop_in_each_phase(void **state unused)
 {
-    struct teller idle = teller(&usual), checking = teller(&usual), loading = teller(&usual);
-    struct teller cooling = teller(&usual);
+    struct story_teller idle = story_teller(&story_limits), checking = story_teller(&story_limits), loading = story_teller(&story_limits);
+    struct story_teller cooling = story_teller(&story_limits);
 
     TELL(&idle, AT(0, FSM_STOP, PHASE_STOPPED, "exit"), AT(0, FSM_START, PHASE_STOPPED, ""));
     TELL(&checking, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
@@ -483,7 +385,7 @@ static void test_stop_in_each_phase(void **state unused)
 /* The spawn is out when the stop comes: its process must not be left behind. */
 static void test_stop_beats_spawn(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
@@ -494,7 +396,7 @@ static void test_stop_beats_spawn(void **state unused)
 /* The same, when the patience has passed already. */
 static void test_late_spawn_is_killed(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
@@ -506,7 +408,7 @@ static void test_late_spawn_is_killed(void **state unused)
 /* A spawn that fails is a failure whoever asked for what. */
 static void test_spawn_fails_after_stop(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(0, FSM_PREFLIGHT_PASSED, PHASE_LOADING, "spawn"),
@@ -518,7 +420,7 @@ static void test_spawn_fails_after_stop(void **state unused)
 
 static void test_stop_waits_for_the_diagnosis(void **state unused)
 {
-    struct teller t = teller(&usual), stuck = teller(&usual);
+    struct story_teller t = story_teller(&story_limits), stuck = story_teller(&story_limits);
 
     TELL(&t, TO_DIAGNOSIS, AT(0, FSM_STOP, PHASE_STOPPING, ""));
     assert_int_equal(fsm_unit_state(&t.fsm), UNIT_DEACTIVATING);
@@ -530,7 +432,7 @@ static void test_stop_waits_for_the_diagnosis(void **state unused)
 
 static void test_restart_asked(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, AT(0, FSM_RESTART, PHASE_IDLE, ""), AT(0, FSM_START, PHASE_PREFLIGHT, "preflight"),
          AT(0, FSM_RESTART, PHASE_PREFLIGHT, ""),
@@ -547,7 +449,7 @@ static void test_restart_asked(void **state unused)
 /* The failure is still diagnosed, but its decision does not bind the operator. */
 static void test_restart_asked_of_a_failing_server(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_EXITED, PHASE_STOPPING, "quiet signal"),
          AT(0, FSM_RESTART, PHASE_STOPPING, ""), AT(0, FSM_EMPTY, PHASE_STOPPING, "collect"),
@@ -556,7 +458,7 @@ static void test_restart_asked_of_a_failing_server(void **state unused)
 
 static void test_stop_beats_restart(void **state unused)
 {
-    struct teller t = teller(&usual), reversed = teller(&usual);
+    struct story_teller t = story_teller(&story_limits), reversed = story_teller(&story_limits);
 
     TELL(&t, TO_READY, AT(0, FSM_RESTART, PHASE_STOPPING, "quiet signal"),
          AT(0, FSM_STOP, PHASE_STOPPING, ""), AT(0, FSM_EXITED, PHASE_STOPPING, ""),
@@ -568,7 +470,7 @@ static void test_stop_beats_restart(void **state unused)
 
 static void test_restart_ends_the_cooling(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
 
     TELL(&t, TO_DIAGNOSIS,
          DECIDED(0, PHASE_COOLING, "", RESTART_IN(300)),
@@ -580,7 +482,7 @@ static void test_restart_ends_the_cooling(void **state unused)
 
 static void test_drops_old_epochs(void **state unused)
 {
-    struct teller t = teller(&usual);
+    struct story_teller t = story_teller(&story_limits);
     struct fsm_event old = {.epoch = 1};
 
     TELL(&t, TO_DIAGNOSIS, DECIDED(0, PHASE_COOLING, "", RESTART_IN(0)),

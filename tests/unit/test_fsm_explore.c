@@ -80,6 +80,7 @@ static struct node canonical(const struct fsm *f, const struct world *w, usec_t 
     node.fsm.collecting = f->collecting;
     node.fsm.unkillable = f->unkillable;
     node.fsm.suspected = f->suspected;
+    node.fsm.paused = f->paused;
     node.fsm.request = f->request;
     node.fsm.live_failures = f->live_failures;
     node.fsm.live_passes = f->live_passes;
@@ -91,6 +92,7 @@ static struct node canonical(const struct fsm *f, const struct world *w, usec_t 
     node.fsm.deadline.collect = relative(f->deadline.collect, now);
     node.fsm.deadline.cool = relative(f->deadline.cool, now);
     node.fsm.deadline.stable = relative(f->deadline.stable, now);
+    node.fsm.deadline.pause = relative(f->deadline.pause, now);
     node.world.main_lives = w->main_lives;
     node.world.tree_lives = w->tree_lives;
     node.world.probing = w->probing;
@@ -187,6 +189,9 @@ static bool can_happen(const struct node *n, enum fsm_event_kind kind)
         return n->fsm.collecting;
     case FSM_STOP:
     case FSM_RESTART:
+    case FSM_PAUSE:
+    case FSM_RESUME:
+    case FSM_LIMITS:
     case FSM_TIMER:
         return true;
     case N_FSM_EVENTS:
@@ -207,7 +212,7 @@ static bool is_failure(const struct fsm *before, enum fsm_event_kind kind)
 
     return kind == FSM_PREFLIGHT_FAILED || kind == FSM_SPAWN_FAILED ||
            ((kind == FSM_EXITED || kind == FSM_EMPTY) && unasked) ||
-           (kind == FSM_SUITE_FAILED && rules_starting(before));
+           (kind == FSM_SUITE_FAILED && rules_starting(before) && !before->paused);
 }
 
 static void happen(struct world *w, const struct fsm *before, const struct fsm_event *e)
@@ -217,7 +222,7 @@ static void happen(struct world *w, const struct fsm *before, const struct fsm_e
     w->tree_lives &= e->kind != FSM_EMPTY;
     w->main_lives |= e->kind == FSM_SPAWNED;
     w->tree_lives |= e->kind == FSM_SPAWNED;
-    w->suite_passed |= e->kind == FSM_SUITE_PASSED && !fsm_final(before);
+    w->suite_passed |= e->kind == FSM_SUITE_PASSED && !fsm_final(before) && !before->paused;
     w->failure |= !fsm_final(before) && is_failure(before, e->kind);
     w->stop_asked |= e->kind == FSM_STOP;
     w->restart_asked |= e->kind == FSM_RESTART && before->phase > PHASE_PREFLIGHT;
@@ -269,13 +274,17 @@ static const char *judge_step(const struct exploration *x, const struct fsm *bef
 
 /* Walking */
 
-static size_t list_decisions(enum fsm_event_kind kind, struct fsm_decision decisions[3])
+/* The event in all its kinds: whatever it carries. */
+static size_t list_events(enum fsm_event_kind kind, uint64_t epoch, struct fsm_event events[3])
 {
-    decisions[0] = (struct fsm_decision){.exit_code = EXIT_UNMENDABLE};
-    decisions[1] =
+    for (size_t i = 0; i < 3; i++)
+        events[i] = (struct fsm_event){.kind = kind, .epoch = epoch};
+    events[0].decision = (struct fsm_decision){.exit_code = EXIT_UNMENDABLE};
+    events[1].decision =
         (struct fsm_decision){.restart = true, .delay_usec = TICK, .exit_code = EXIT_RESTART};
-    decisions[2] = (struct fsm_decision){};
-    return kind == FSM_DIAGNOSED ? 3 : 1;
+    events[0].pause_usec = TICK;
+    events[1].pause_usec = USEC_INFINITY;
+    return kind == FSM_DIAGNOSED ? 3 : kind == FSM_PAUSE ? 2 : 1;
 }
 
 /* Now, and for timers later: a tick on (if nothing is due before) and when the next deadline is. */
@@ -299,22 +308,20 @@ static size_t list_choices(const struct exploration *x, const struct node *n,
                            struct choice *choices)
 {
     size_t n_choices = 0;
-    struct fsm_decision decisions[3];
+    struct fsm_event events[3];
     usec_t moments[2];
 
     for (enum fsm_event_kind kind = 0; kind < N_FSM_EVENTS; kind++) {
-        size_t n_decisions = list_decisions(kind, decisions);
+        size_t n_events = list_events(kind, n->fsm.epoch, events);
         size_t n_moments = list_moments(&n->fsm, kind, moments);
 
         if (!x->adversarial && !can_happen(n, kind))
             continue;
-        for (size_t i = 0; i < n_decisions * n_moments; i++) {
+        for (size_t i = 0; i < n_events * n_moments; i++) {
             assert_true(n_choices < MAX_CHOICES);
             choices[n_choices++] = (struct choice){
-                .event = {.kind = kind,
-                          .epoch = n->fsm.epoch,
-                          .decision = decisions[i % n_decisions]},
-                .after = moments[i / n_decisions],
+                .event = events[i % n_events],
+                .after = moments[i / n_events],
             };
         }
     }

@@ -23,6 +23,13 @@ static void on_preflight_failed(struct fsm_run *r)
         run_fail_preflight(r, "a preflight probe failed");
 }
 
+/* During a pause nobody looks. */
+static void look(struct fsm_run *r, enum fsm_action_kind action)
+{
+    if (!r->fsm->paused)
+        run_ask(r, action);
+}
+
 static void on_spawned(struct fsm_run *r)
 {
     if (!r->fsm->spawning)
@@ -30,7 +37,7 @@ static void on_spawned(struct fsm_run *r)
     r->fsm->spawning = false;
     r->fsm->alive = r->fsm->populated = true;
     if (r->fsm->phase == PHASE_LOADING)
-        run_ask(r, FSM_ACTION_PROVE);
+        look(r, FSM_ACTION_PROVE);
     else if (r->fsm->deadline.kill != USEC_INFINITY)
         run_ask(r, FSM_ACTION_SIGNAL);
     else
@@ -59,11 +66,12 @@ static void on_progress(struct fsm_run *r)
 static void on_decisive_line(struct fsm_run *r)
 {
     if (run_serving(r))
-        run_ask(r, FSM_ACTION_CANARY_NOW);
+        look(r, FSM_ACTION_CANARY_NOW);
     if (!run_starting(r))
         return;
     r->fsm->suspected = true;
-    r->fsm->deadline.stall = MIN(r->fsm->deadline.stall, usec_add(r->now, FSM_SUSPICION_USEC));
+    if (!r->fsm->paused)
+        r->fsm->deadline.stall = MIN(r->fsm->deadline.stall, usec_add(r->now, FSM_SUSPICION_USEC));
 }
 
 static void on_port_open(struct fsm_run *r)
@@ -86,7 +94,7 @@ static void enter_ready(struct fsm_run *r, const char *reason)
 {
     run_enter(r, PHASE_READY, reason);
     r->fsm->live_passes = 0;
-    r->fsm->deadline.stable = usec_add(r->now, r->limits->stable_usec);
+    run_arm(r);
 }
 
 static void on_suite_passed(struct fsm_run *r)
@@ -95,7 +103,7 @@ static void on_suite_passed(struct fsm_run *r)
         return;
     r->fsm->proved = r->fsm->ever_ready = true;
     r->fsm->suspected = false;
-    r->fsm->deadline = fsm_disarmed;
+    run_disarm(r);
     enter_ready(r, "every canary of the suite has passed");
     run_ask(r, FSM_ACTION_LIVE);
 }
@@ -162,31 +170,46 @@ static void on_diagnosed(struct fsm_run *r)
     run_conclude(r, &r->event->decision);
 }
 
-/* One `of_epoch` tells of an epoch and is void in any other. */
+/* When an event is void: one of an epoch in any other, a canary's verdict also during a pause, where it is
+ * the echo of a canary from before. */
+enum scope { ALWAYS, OF_EPOCH, OF_CANARY };
+
 static const struct {
     void (*handle)(struct fsm_run *r);
-    bool of_epoch;
+    enum scope scope;
 } handlers[N_FSM_EVENTS] = {
-    [FSM_START] = {on_start, false},
-    [FSM_PREFLIGHT_PASSED] = {on_preflight_passed, true},
-    [FSM_PREFLIGHT_FAILED] = {on_preflight_failed, true},
-    [FSM_SPAWNED] = {on_spawned, true},
-    [FSM_SPAWN_FAILED] = {on_spawn_failed, true},
-    [FSM_PROGRESS] = {on_progress, true},
-    [FSM_DECISIVE_LINE] = {on_decisive_line, true},
-    [FSM_PORT_OPEN] = {on_port_open, true},
-    [FSM_CANARY_SENT] = {on_canary_sent, true},
-    [FSM_SUITE_PASSED] = {on_suite_passed, true},
-    [FSM_SUITE_FAILED] = {on_suite_failed, true},
-    [FSM_LIVE_PASSED] = {on_live_passed, true},
-    [FSM_LIVE_FAILED] = {on_live_failed, true},
-    [FSM_EXITED] = {on_exited, true},
-    [FSM_EMPTY] = {on_empty, true},
-    [FSM_DIAGNOSED] = {on_diagnosed, true},
-    [FSM_STOP] = {fsm_on_stop, false},
-    [FSM_RESTART] = {fsm_on_restart, false},
-    [FSM_TIMER] = {fsm_on_timer, false},
+    [FSM_START] = {on_start, ALWAYS},
+    [FSM_PREFLIGHT_PASSED] = {on_preflight_passed, OF_EPOCH},
+    [FSM_PREFLIGHT_FAILED] = {on_preflight_failed, OF_EPOCH},
+    [FSM_SPAWNED] = {on_spawned, OF_EPOCH},
+    [FSM_SPAWN_FAILED] = {on_spawn_failed, OF_EPOCH},
+    [FSM_PROGRESS] = {on_progress, OF_EPOCH},
+    [FSM_DECISIVE_LINE] = {on_decisive_line, OF_EPOCH},
+    [FSM_PORT_OPEN] = {on_port_open, OF_EPOCH},
+    [FSM_CANARY_SENT] = {on_canary_sent, OF_EPOCH},
+    [FSM_SUITE_PASSED] = {on_suite_passed, OF_CANARY},
+    [FSM_SUITE_FAILED] = {on_suite_failed, OF_CANARY},
+    [FSM_LIVE_PASSED] = {on_live_passed, OF_CANARY},
+    [FSM_LIVE_FAILED] = {on_live_failed, OF_CANARY},
+    [FSM_EXITED] = {on_exited, OF_EPOCH},
+    [FSM_EMPTY] = {on_empty, OF_EPOCH},
+    [FSM_DIAGNOSED] = {on_diagnosed, OF_EPOCH},
+    [FSM_STOP] = {fsm_on_stop, ALWAYS},
+    [FSM_RESTART] = {fsm_on_restart, ALWAYS},
+    [FSM_PAUSE] = {fsm_on_pause, ALWAYS},
+    [FSM_RESUME] = {fsm_on_resume, ALWAYS},
+    [FSM_LIMITS] = {run_arm, ALWAYS},
+    [FSM_TIMER] = {fsm_on_timer, ALWAYS},
 };
+
+static bool is_void(const struct fsm *state, const struct fsm_event *event)
+{
+    enum scope scope = handlers[event->kind].scope;
+
+    if (fsm_final(state) || (scope != ALWAYS && event->epoch != state->epoch))
+        return true;
+    return scope == OF_CANARY && state->paused;
+}
 
 struct fsm_step fsm_step(const struct fsm *state, const struct fsm_limits *limits,
                          const struct fsm_event *event, usec_t now)
@@ -199,9 +222,8 @@ struct fsm_step fsm_step(const struct fsm *state, const struct fsm_limits *limit
         .event = event,
         .now = now,
     };
-    bool stale = handlers[event->kind].of_epoch && event->epoch != state->epoch;
 
-    if (!stale && !fsm_final(state))
+    if (!is_void(state, event))
         handlers[event->kind].handle(&run);
     return step;
 }

@@ -33,6 +33,10 @@
  * EMPTY             no process of this epoch is left; before or after EXITED, but after SPAWNED
  * DIAGNOSED         answer to FSM_ACTION_COLLECT, with the decision
  * STOP, RESTART     the operator's requests
+ * PAUSE, RESUME     likewise: for a while, or until RESUME, no canary is sent, no deadline of a start or of
+ *                   the stable time runs, and no restart is begun; failures are still diagnosed and reported.
+ *                   A new PAUSE replaces the one before; STOP and RESTART end it, too
+ * LIMITS            the limits are other ones than before: what they measure begins anew
  * TIMER             fsm_deadline() has passed */
 #define FSM_EVENTS(X)                         \
     X(FSM_START, "start")                     \
@@ -53,6 +57,9 @@
     X(FSM_DIAGNOSED, "diagnosed")             \
     X(FSM_STOP, "stop")                       \
     X(FSM_RESTART, "restart")                 \
+    X(FSM_PAUSE, "pause")                     \
+    X(FSM_RESUME, "resume")                   \
+    X(FSM_LIMITS, "limits")                   \
     X(FSM_TIMER, "timer")
 
 /* X(constant, name). What each asks of the supervisor:
@@ -96,8 +103,9 @@ struct fsm_decision {
 
 struct fsm_event {
     enum fsm_event_kind kind;
-    uint64_t epoch; /* of what was observed; ignored for START, STOP, RESTART and TIMER */
+    uint64_t epoch; /* of what was observed; ignored for START, TIMER, LIMITS and requests */
     struct fsm_decision decision; /* DIAGNOSED only */
+    usec_t pause_usec;            /* PAUSE only; USEC_INFINITY: until RESUME */
 };
 
 /* A stop beats a restart. */
@@ -112,6 +120,7 @@ struct fsm_deadlines {
     usec_t collect; /* the diagnosis itself is stuck: an internal error */
     usec_t cool;    /* end of the backoff */
     usec_t stable;  /* READY for StableSec */
+    usec_t pause;   /* end of the pause */
 };
 
 struct fsm {
@@ -128,6 +137,7 @@ struct fsm {
     bool collecting;  /* COLLECT is out, DIAGNOSED not in */
     bool unkillable;  /* SIGKILL did not help */
     bool suspected;   /* a decisive line came in this start, and the suite has not passed since */
+    bool paused;      /* the operator's pause; no unit state follows from it */
     enum fsm_request request;
     uint64_t live_failures; /* in a row */
     uint64_t live_passes;   /* in a row while degraded */

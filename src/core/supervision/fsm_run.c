@@ -11,6 +11,7 @@ const struct fsm_deadlines fsm_disarmed = {
     .collect = USEC_INFINITY,
     .cool = USEC_INFINITY,
     .stable = USEC_INFINITY,
+    .pause = USEC_INFINITY,
 };
 
 const struct fsm_decision fsm_undiagnosed = {.exit_code = EXIT_INTERNAL};
@@ -58,15 +59,41 @@ void run_enter(struct fsm_run *r, enum phase phase, const char *reason)
 void run_finish(struct fsm_run *r, enum phase phase, enum exit_code code, const char *reason)
 {
     r->fsm->deadline = fsm_disarmed;
+    r->fsm->paused = false;
     r->fsm->exit_code = code;
     run_enter(r, phase, reason);
     run_ask(r, FSM_ACTION_EXIT);
+}
+
+void run_disarm(struct fsm_run *r)
+{
+    usec_t pause = r->fsm->deadline.pause;
+
+    r->fsm->deadline = fsm_disarmed;
+    r->fsm->deadline.pause = pause;
+}
+
+void run_arm(struct fsm_run *r)
+{
+    struct fsm_deadlines *deadline = &r->fsm->deadline;
+
+    if (r->fsm->paused)
+        return;
+    if (run_starting(r))
+        deadline->load = usec_add(r->now, r->limits->load_timeout_usec);
+    if (run_starting(r) || r->fsm->phase == PHASE_PREFLIGHT)
+        run_await_progress(r);
+    /* An attempt of 0 is stable already. */
+    if (r->fsm->phase == PHASE_READY && r->fsm->attempt > 0)
+        deadline->stable = usec_add(r->now, r->limits->stable_usec);
 }
 
 void run_await_progress(struct fsm_run *r)
 {
     usec_t patience = r->limits->stall_usec;
 
+    if (r->fsm->paused)
+        return;
     if (r->fsm->suspected)
         patience = MIN(patience, FSM_SUSPICION_USEC);
     r->fsm->deadline.stall = usec_add(r->now, patience);
@@ -76,8 +103,7 @@ void run_spawn(struct fsm_run *r, const char *reason)
 {
     run_enter(r, PHASE_LOADING, reason);
     r->fsm->spawning = true;
-    r->fsm->deadline.load = usec_add(r->now, r->limits->load_timeout_usec);
-    run_await_progress(r);
+    run_arm(r);
     run_ask(r, FSM_ACTION_SPAWN);
 }
 
@@ -89,12 +115,14 @@ void run_begin_epoch(struct fsm_run *r, const char *reason)
     r->fsm->epoch = last.epoch + 1;
     r->fsm->attempt = last.request == FSM_REQUEST_RESTART ? 1 : last.attempt + 1;
     r->fsm->ever_ready = last.ever_ready;
+    r->fsm->paused = last.paused;
+    r->fsm->deadline.pause = last.deadline.pause;
     if (!r->limits->preflight) {
         run_spawn(r, reason);
         return;
     }
     run_enter(r, PHASE_PREFLIGHT, reason);
-    run_await_progress(r);
+    run_arm(r);
     run_ask(r, FSM_ACTION_PREFLIGHT);
 }
 
@@ -112,12 +140,28 @@ static void cool(struct fsm_run *r, usec_t delay_usec)
     r->fsm->deadline.cool = MIN(usec_add(r->now, delay_usec), USEC_INFINITY - 1);
 }
 
+static void leave_to_systemd(struct fsm_run *r)
+{
+    run_finish(r, PHASE_FAILED, EXIT_RESTART, "the failure may pass: the restart is systemd's");
+}
+
+void run_start_over(struct fsm_run *r, const char *reason)
+{
+    if (r->limits->mode == RESTART_EXIT)
+        leave_to_systemd(r);
+    else
+        run_begin_epoch(r, reason);
+}
+
+/* A pause holds the restart, whosever it is. */
 static void obey(struct fsm_run *r, const struct fsm_decision *decision)
 {
-    if (decision->restart && r->limits->mode == RESTART_IN_PLACE)
+    if (decision->restart && r->fsm->paused)
+        run_enter(r, PHASE_COOLING, "the failure may pass: next start after the pause");
+    else if (decision->restart && r->limits->mode == RESTART_IN_PLACE)
         cool(r, decision->delay_usec);
     else if (decision->restart)
-        run_finish(r, PHASE_FAILED, EXIT_RESTART, "the failure may pass: the restart is systemd's");
+        leave_to_systemd(r);
     else if (decision->exit_code == EXIT_STOPPED || decision->exit_code == EXIT_INTERNAL)
         run_finish(r, PHASE_FAILED, EXIT_INTERNAL, "the failure could not be diagnosed");
     else
@@ -126,7 +170,7 @@ static void obey(struct fsm_run *r, const struct fsm_decision *decision)
 
 void run_conclude(struct fsm_run *r, const struct fsm_decision *decision)
 {
-    r->fsm->deadline = fsm_disarmed;
+    run_disarm(r);
     if (processes_left(r->fsm)) {
         run_finish(r, PHASE_FAILED, EXIT_UNKILLABLE, "the server's processes could not be removed");
         return;
@@ -160,7 +204,7 @@ void run_go_on_if_empty(struct fsm_run *r)
 void run_end_server(struct fsm_run *r, const char *reason)
 {
     run_enter(r, PHASE_STOPPING, reason);
-    r->fsm->deadline = fsm_disarmed;
+    run_disarm(r);
     run_ask(r, FSM_ACTION_QUIET);
     if (r->fsm->populated)
         run_ask(r, FSM_ACTION_SIGNAL);
@@ -179,6 +223,6 @@ void run_fail_preflight(struct fsm_run *r, const char *reason)
 {
     run_enter(r, PHASE_STOPPING, reason);
     r->fsm->failed = true;
-    r->fsm->deadline = fsm_disarmed;
+    run_disarm(r);
     run_collect(r);
 }

@@ -28,15 +28,21 @@ bool run_passed(const struct fsm_run *r, usec_t deadline);
 void run_ask(struct fsm_run *r, enum fsm_action_kind action);
 void run_enter(struct fsm_run *r, enum phase phase, const char *reason);
 void run_finish(struct fsm_run *r, enum phase phase, enum exit_code code, const char *reason);
-/* The stall deadline begins anew. A suspect gets as much patience as any other as long as it works, but
+/* No deadline any more but that of the pause. */
+void run_disarm(struct fsm_run *r);
+/* The deadlines that belong to the phase begin anew; while paused, none does. */
+void run_arm(struct fsm_run *r);
+/* The stall deadline alone does. A suspect gets as much patience as any other as long as it works, but
  * less while it is silent. */
 void run_await_progress(struct fsm_run *r);
 void run_spawn(struct fsm_run *r, const char *reason);
-/* A fresh epoch; of the last one only the numbers and what systemd was told remain. */
+/* A fresh epoch; of the last one only the numbers, what systemd was told and the pause remain. */
 void run_begin_epoch(struct fsm_run *r, const char *reason);
 void run_collect(struct fsm_run *r);
 /* The epoch is over and, where it failed, diagnosed. A request goes before a decision. */
 void run_conclude(struct fsm_run *r, const struct fsm_decision *decision);
+/* After COOLING: the restart, which may be systemd's. */
+void run_start_over(struct fsm_run *r, const char *reason);
 /* While stopping: goes on as soon as no process is left. */
 void run_go_on_if_empty(struct fsm_run *r);
 void run_end_server(struct fsm_run *r, const char *reason);
@@ -44,8 +50,13 @@ void run_fail(struct fsm_run *r, const char *reason);
 /* The same before there is a server. */
 void run_fail_preflight(struct fsm_run *r, const char *reason);
 
+/* Ends the pause: what it held begins anew. */
+void run_resume(struct fsm_run *r, const char *reason);
+
 /* Handlers of the operator's requests and of time */
 
 void fsm_on_stop(struct fsm_run *r);
 void fsm_on_restart(struct fsm_run *r);
+void fsm_on_pause(struct fsm_run *r);
+void fsm_on_resume(struct fsm_run *r);
 void fsm_on_timer(struct fsm_run *r);

@@ -50,6 +50,10 @@ static void time_out_stop(struct fsm_run *r)
 
 void fsm_on_timer(struct fsm_run *r)
 {
+    if (run_passed(r, r->fsm->deadline.pause)) {
+        run_resume(r, "the pause is over");
+        return;
+    }
     switch (r->fsm->phase) {
     case PHASE_PREFLIGHT:
         time_out_preflight(r);
@@ -67,7 +71,7 @@ void fsm_on_timer(struct fsm_run *r)
         break;
     case PHASE_COOLING:
         if (run_passed(r, r->fsm->deadline.cool))
-            run_begin_epoch(r, "the backoff is over");
+            run_start_over(r, "the backoff is over");
         break;
     case PHASE_IDLE:
     case PHASE_DEGRADED:
