@@ -1,233 +1,196 @@
 /* SPDX-License-Identifier: MIT */
 #include "port/netowner.h"
 
-/* Kernel headers have members called `unused`, which is an attribute here. */
-#pragma push_macro("unused")
-#undef unused
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
-#pragma pop_macro("unused")
-
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <inttypes.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "port/procinfo.h"
+#include "port/sockdiag.h"
 
-/* The addresses that a client which connects to `host` may end up at. */
+_Static_assert(sizeof(((struct netowner *) NULL)->comm) == PROCINFO_COMM_MAX, "the kernel's names fit");
+
+/* Where a client ends up that connects to a host: at most one address of each family. */
 struct target {
-    struct in_addr v4;
-    struct in6_addr v6;
-    bool has_v4;
-    bool has_v6;
+    struct in6_addr addresses[2]; /* an IPv4 one as ::ffff:a.b.c.d */
+    size_t n;
 };
 
-static int parse_host(const char *host, struct target *ret)
-{
-    struct target t = {};
+/* The best listener for a target. */
+struct search {
+    struct target target;
+    int rank; /* 0: none yet */
+    uint64_t inode;
+};
 
-    if (str_equal(host, "localhost")) {
-        t.v4.s_addr = htonl(INADDR_LOOPBACK);
-        t.v6 = in6addr_loopback;
-        t.has_v4 = t.has_v6 = true;
-    } else if (inet_pton(AF_INET, host, &t.v4) == 1) {
-        t.has_v4 = true;
-    } else if (inet_pton(AF_INET6, host, &t.v6) == 1) {
-        t.has_v6 = true;
-    } else {
-        return -EINVAL;
-    }
-    *ret = t;
-    return 0;
+static struct in6_addr mapped(in_addr_t v4)
+{
+    struct in6_addr a = {};
+
+    memset(&a.s6_addr[10], 0xff, 2);
+    memcpy(&a.s6_addr[12], &v4, sizeof(v4));
+    return a;
 }
 
-static bool v4_serves(const struct target *t, struct in_addr bound)
+static bool is_any_v4(const struct in6_addr *a)
 {
-    return t->has_v4 && (bound.s_addr == htonl(INADDR_ANY) || bound.s_addr == t->v4.s_addr);
+    const struct in6_addr any = mapped(htonl(INADDR_ANY));
+
+    return IN6_ARE_ADDR_EQUAL(a, &any);
 }
 
-/* A wildcard IPv6 socket takes IPv4 connections, too (ipv6(7), IPV6_V6ONLY is rarely set and not told). */
-static bool v6_serves(const struct target *t, const struct in6_addr *bound)
+/* A connection to the wildcard address goes to the loopback one (ip(7)). */
+static struct in6_addr reached(const struct sockaddr *sa)
 {
-    struct in_addr mapped;
+    struct in6_addr a;
 
-    if (IN6_IS_ADDR_UNSPECIFIED(bound))
-        return true;
-    if (!IN6_IS_ADDR_V4MAPPED(bound))
-        return t->has_v6 && IN6_ARE_ADDR_EQUAL(bound, &t->v6);
-    memcpy(&mapped, &bound->s6_addr[12], sizeof mapped);
-    return v4_serves(t, mapped);
+    if (sa->sa_family == AF_INET)
+        a = mapped(((const struct sockaddr_in *) (const void *) sa)->sin_addr.s_addr);
+    else
+        a = ((const struct sockaddr_in6 *) (const void *) sa)->sin6_addr;
+    if (is_any_v4(&a))
+        return mapped(htonl(INADDR_LOOPBACK));
+    return IN6_IS_ADDR_UNSPECIFIED(&a) ? in6addr_loopback : a;
 }
 
-static bool serves(const struct target *t, uint16_t port, const struct inet_diag_msg *m)
+/* Only an address of this machine can be bound to. */
+static bool is_local(const struct addrinfo *ai)
 {
-    struct in_addr v4;
-    struct in6_addr v6;
+    _cleanup_close_ int fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    if (ntohs(m->id.idiag_sport) != port)
-        return false;
-    if (m->idiag_family == AF_INET) {
-        memcpy(&v4, m->id.idiag_src, sizeof v4);
-        return v4_serves(t, v4);
-    }
-    memcpy(&v6, m->id.idiag_src, sizeof v6);
-    return v6_serves(t, &v6);
+    return fd >= 0 && bind(fd, ai->ai_addr, ai->ai_addrlen) == 0;
 }
 
-/* Asks for all listening sockets of a family; the kernel filters by state, the port is ours to compare. */
-static int request_listeners(int fd, uint8_t family)
+static int find_target(const char *host, struct target *ret)
 {
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 request;
-    } message = {
-        .header = {
-            .nlmsg_len = sizeof message,
-            .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-        },
-        .request = {
-            .sdiag_family = family,
-            .sdiag_protocol = IPPROTO_TCP,
-            .idiag_states = 1U << TCP_LISTEN,
-        },
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC,
+        .ai_socktype = SOCK_DGRAM,
+        .ai_flags = AI_NUMERICHOST, /* no name is ever looked up */
     };
-    struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+    struct addrinfo *ai = NULL;
+    int r = -EINVAL;
 
-    if (sendto(fd, &message, sizeof message, 0, (struct sockaddr *) &kernel, sizeof kernel) < 0)
-        return -errno;
-    return 0;
-}
-
-static int error_of(struct nlmsghdr *h)
-{
-    const struct nlmsgerr *e = NLMSG_DATA(h);
-
-    if (h->nlmsg_len < NLMSG_LENGTH(sizeof *e) || e->error == 0)
-        return -EIO;
-    /* Without the module there is no handler for the family (sock_diag(7)). */
-    return e->error == -ENOENT ? -EOPNOTSUPP : e->error;
-}
-
-/* Looks through one datagram of answers. 1: the dump is at its end. */
-static int scan_answers(void *data, size_t len, const struct target *t, uint16_t port, uint64_t *inode)
-{
-    struct nlmsghdr *h = data;
-
-    for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-        const struct inet_diag_msg *m = NLMSG_DATA(h);
-
-        if (h->nlmsg_type == NLMSG_DONE)
-            return 1;
-        if (h->nlmsg_type == NLMSG_ERROR)
-            return error_of(h);
-        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof *m) && serves(t, port, m))
-            *inode = m->idiag_inode;
+    if (strcasecmp(host, "localhost") == 0) {
+        *ret = (struct target){.addresses = {in6addr_loopback, mapped(htonl(INADDR_LOOPBACK))}, .n = 2};
+        return 0;
     }
-    return 0;
+    if (getaddrinfo(host, NULL, &hints, &ai) != 0)
+        return -EINVAL;
+    if (is_local(ai)) {
+        *ret = (struct target){.addresses = {reached(ai->ai_addr)}, .n = 1};
+        r = 0;
+    }
+    freeaddrinfo(ai);
+    return r;
 }
 
-static int find_listener(int fd, uint8_t family, const struct target *t, uint16_t port, uint64_t *inode)
+/* As the kernel chooses among several: the exact address before a wildcard one, and of these the own family's
+ * before an IPv6 one that takes IPv4, too. 0: not for us. */
+static int rank_for(const struct in6_addr *wanted, const struct listener *l)
 {
-    _Alignas(struct nlmsghdr) char buf[16384];
-    int r = request_listeners(fd, family);
+    bool v4 = IN6_IS_ADDR_V4MAPPED(wanted);
 
-    while (r == 0) {
-        ssize_t n = recv(fd, buf, sizeof buf, 0);
+    if (IN6_ARE_ADDR_EQUAL(wanted, &l->address))
+        return 3;
+    if (v4 ? is_any_v4(&l->address) : IN6_IS_ADDR_UNSPECIFIED(&l->address))
+        return 2;
+    return v4 && IN6_IS_ADDR_UNSPECIFIED(&l->address) && !l->ipv6_only ? 1 : 0;
+}
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        r = scan_answers(buf, (size_t) n, t, port, inode);
+static void consider(const struct listener *l, void *userdata)
+{
+    struct search *s = userdata;
+
+    for (size_t i = 0; i < s->target.n; i++) {
+        int rank = rank_for(&s->target.addresses[i], l);
+
+        if (rank > s->rank) {
+            s->rank = rank;
+            s->inode = l->inode;
+        }
     }
-    return r < 0 ? r : 0;
 }
 
 int netowner_listener(const char *host, uint16_t port, uint64_t *ret_inode)
 {
-    static const uint8_t families[] = { AF_INET, AF_INET6 };
-    _cleanup_close_ int fd = -1;
-    struct target target;
-    uint64_t inode = 0;
-    int r = parse_host(host, &target);
+    struct search s = {};
+    int r = find_target(host, &s.target);
 
-    if (r < 0)
+    if (r == 0)
+        r = sockdiag_listeners(port, consider, &s);
+    if (r < 0 || s.rank == 0)
         return r;
-    fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (fd < 0)
-        return errno == EPROTONOSUPPORT ? -EOPNOTSUPP : -errno;
-    for (size_t i = 0; i < ARRAY_SIZE(families) && inode == 0; i++) {
-        r = find_listener(fd, families[i], &target, port, &inode);
-        if (r < 0)
-            return r;
-    }
-    if (inode == 0)
-        return 0;
-    *ret_inode = inode;
+    *ret_inode = s.inode;
     return 1;
 }
 
-static void close_dirp(DIR **d)
+static void close_directory(DIR **d)
 {
     if (*d)
         (void) closedir(*d);
 }
 
-/* /proc/PID/fd has a link "socket:[INODE]" for each socket (proc(5)); stat(2) gives the same number. */
-static bool holds(int proc_fd, const char *pid, uint64_t inode)
+/* The links are read, not followed: stat(2) of a file on a dead server would hang us. */
+static bool holds(pid_t pid, const char *wanted)
 {
-    char path[300];
-    _cleanup_(close_dirp) DIR *fds = NULL;
+    _cleanup_(close_directory) DIR *fds = NULL;
     struct dirent *entry;
-    int fd;
+    char path[64], link[64];
 
-    (void) snprintf(path, sizeof path, "%s/fd", pid);
-    fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    fds = fdopendir(fd);
-    if (!fds) {
-        (void) close_fd(fd);
-        return false;
-    }
-    while ((entry = readdir(fds))) {
-        struct stat st;
+    (void) snprintf(path, sizeof(path), "/proc/%d/fd", (int) pid);
+    fds = opendir(path);
+    while (fds && (entry = readdir(fds))) {
+        ssize_t n = readlinkat(dirfd(fds), entry->d_name, link, sizeof(link) - 1);
 
-        if (entry->d_name[0] != '.' && fstatat(fd, entry->d_name, &st, 0) == 0 && S_ISSOCK(st.st_mode) &&
-            st.st_ino == inode)
+        if (n <= 0)
+            continue;
+        link[n] = '\0';
+        if (str_equal(link, wanted))
             return true;
     }
     return false;
 }
 
+static bool examine(pid_t pid, uint64_t inode, struct netowner *ret)
+{
+    char wanted[64];
+
+    (void) snprintf(wanted, sizeof(wanted), "socket:[%" PRIu64 "]", inode);
+    if (!holds(pid, wanted))
+        return false;
+    *ret = (struct netowner){.pid = pid};
+    if (procinfo_comm(pid, ret->comm) < 0)
+        ret->comm[0] = '\0';
+    return true;
+}
+
+int netowner_among(uint64_t inode, const pid_t *pids, size_t n, struct netowner *ret)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (examine(pids[i], inode, ret))
+            return 0;
+    }
+    return -ENOENT;
+}
+
 int netowner_find(uint64_t inode, struct netowner *ret)
 {
-    _cleanup_(close_dirp) DIR *proc = opendir("/proc");
+    _cleanup_(close_directory) DIR *proc = opendir("/proc");
     struct dirent *entry;
 
     if (!proc)
         return -errno;
     while ((entry = readdir(proc))) {
-        struct netowner owner = {};
-
-        if (!isdigit((unsigned char) entry->d_name[0]) || !holds(dirfd(proc), entry->d_name, inode))
-            continue;
-        owner.pid = (pid_t) strtol(entry->d_name, NULL, 10);
-        if (procinfo_comm(owner.pid, owner.comm) < 0)
-            owner.comm[0] = '\0';
-        *ret = owner;
-        return 0;
+        if (isdigit((unsigned char) entry->d_name[0]) &&
+            examine((pid_t) strtol(entry->d_name, NULL, 10), inode, ret))
+            return 0;
     }
     return -ENOENT;
 }
