@@ -125,6 +125,8 @@ static void suite_setback(struct prover *p, enum verdict verdict)
     case VERDICT_NOT_READY:
         break;
     case VERDICT_TIMEOUT:
+    case VERDICT_FIRST_TOKEN_TIMEOUT:
+    case VERDICT_BUSY:
         if (p->stage == STAGE_SUITE) {
             fail_suite(p);
             return;
@@ -132,6 +134,8 @@ static void suite_setback(struct prover *p, enum verdict verdict)
         break;
     case VERDICT_HTTP_5XX:
     case VERDICT_NO_TOKENS:
+    case VERDICT_DEGENERATE:
+    case VERDICT_SLOW:
     case VERDICT_BAD_JSON:
         if (++p->tries >= SUITE_TRIES) {
             fail_suite(p);
@@ -301,11 +305,15 @@ static void on_canary(const struct http_answer *answer, void *userdata)
 {
     struct prover *p = userdata;
     const struct canary_config *c = p->canary;
+    struct judge_facts facts = { .asked_model = p->model };
+    _cleanup_(judge_freep) struct judge *judge = NULL;
     struct judgement j;
 
     p->transfer = NULL;
     p->canary = NULL;
-    if (canary_judge(c, p->model, answer, &j) < 0) {
+    if (judge_new(c, &judge) < 0 ||
+        judge_feed(judge, answer->body, answer->body_len, answer->total_usec) < 0 ||
+        judge_end(judge, answer, &facts, &j) < 0) {
         again_later(p);
         return;
     }

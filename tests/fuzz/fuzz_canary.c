@@ -45,18 +45,28 @@ static void check_detail(const char *detail)
 
 static void check_judgement(const struct http_answer *a, uint8_t how)
 {
-    const struct canary_config c = {.kind = CANARY_CHAT, .min_tokens = how % 8};
+    const struct canary_config c = {
+        .kind = how / 16 % (CANARY_RAW + 1),
+        .min_tokens = how % 8,
+        .max_tokens = 16,
+        .expect_sane = how & 1,
+        .expect_json = how & 4,
+    };
+    const struct judge_facts facts = {.asked_model = how & 8 ? "model" : NULL, .speed = true};
+    struct judge *judge;
     struct judgement j = {};
 
-    assert(canary_judge(&c, how & 8 ? "model" : NULL, a, &j) == 0);
+    assert(judge_new(&c, &judge) == 0);
+    assert(judge_end(judge, a, &facts, &j) == 0);
     assert(j.verdict < N_VERDICTS);
     if (j.verdict == VERDICT_GENERATED)
-        assert(a->outcome == HTTP_COMPLETE && j.tokens > 0);
-    else
-        assert(j.tokens < MAX(c.min_tokens, (uint64_t) 2));
+        assert(a->outcome == HTTP_COMPLETE && (j.tokens > 0 || c.kind == CANARY_RAW));
+    if (j.verdict == VERDICT_NO_TOKENS)
+        assert(j.tokens < MAX(c.min_tokens, (uint64_t) 1));
     if (j.detail)
         check_detail(j.detail);
     judgement_release(&j);
+    judge_free(judge);
 }
 
 static void check_model(const struct http_answer *a, uint8_t how)
@@ -80,7 +90,11 @@ static void check_request(const char *bytes, size_t n, uint8_t how)
     const struct canary_config c = {.kind = how & 1 ? CANARY_CHAT : CANARY_COMPLETIONS,
                                     .prompt = prompt,
                                     .max_tokens = how,
-                                    .top_p = -1};
+                                    .top_p = -1,
+                                    .min_p = -1,
+                                    .repetition_penalty = -1,
+                                    .frequency_penalty = -1,
+                                    .presence_penalty = -1};
     const struct canary_inputs inputs = {.model = prompt};
     struct canary_request r = {};
     const char *why = NULL;

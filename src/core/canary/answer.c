@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "core/canary/json_text.h"
 
 #define CUT "..."
 
@@ -81,7 +82,7 @@ char *answer_line(const char *prefix, const char *text, size_t n)
 
 /* Verdicts */
 
-static enum verdict transfer_verdict(enum http_outcome outcome)
+enum verdict answer_transfer_verdict(enum http_outcome outcome)
 {
     switch (outcome) {
     case HTTP_COMPLETE:
@@ -103,8 +104,9 @@ static enum verdict transfer_verdict(enum http_outcome outcome)
     return VERDICT_NONE;
 }
 
-/* A redirect is a rejection, too: it is not followed. 408, 425, 429 and 503 all say "not now". */
-static enum verdict status_verdict(long status)
+/* A redirect is a rejection, too: it is not followed. 408, 425, 429 and 503 all say "not now"; with 424,
+ * TGI says that generating failed. */
+enum verdict answer_status_verdict(long status)
 {
     if (status >= 200 && status < 300)
         return VERDICT_GENERATED;
@@ -112,9 +114,9 @@ static enum verdict status_verdict(long status)
         return VERDICT_AUTH_REQUIRED;
     if (status == 408 || status == 425 || status == 429 || status == 503)
         return VERDICT_NOT_READY;
-    if (status >= 300 && status < 500)
+    if (status >= 300 && status < 500 && status != 424)
         return VERDICT_HTTP_4XX;
-    return status >= 500 && status < 600 ? VERDICT_HTTP_5XX : VERDICT_BAD_JSON;
+    return status == 424 || (status >= 500 && status < 600) ? VERDICT_HTTP_5XX : VERDICT_BAD_JSON;
 }
 
 /* The server's own error */
@@ -184,90 +186,85 @@ static bool tells_of_error(const json_t *root)
 
 /* From the pieces to the whole */
 
-/* *ret_root is NULL for what is not a JSON object; then *error says why. jansson takes many a
- * failed allocation for a mistake in the text, and a good server must not be condemned for that:
- * errno knows. */
-static int parse(const struct http_answer *a, json_t **ret_root, json_error_t *error)
+static int describe_no_json(size_t n, const struct json_text *json, char **ret)
 {
-    json_auto_t *root = NULL;
-
-    errno = 0;
-    root = json_loadb(str_or_empty(a->body), a->body_len, JSON_ALLOW_NUL, error);
-    if (!root && errno == ENOMEM)
-        return -ENOMEM;
-    *ret_root = json_is_object(root) ? steal_pointer(&root) : NULL;
-    return 0;
-}
-
-static int describe_bad_json(const struct http_answer *a, const json_error_t *error, char **ret)
-{
-    if (a->body_len == 0)
+    if (json->too_heavy)
+        *ret = strdup("more values than any honest answer has");
+    else if (n == 0)
         *ret = strdup("an empty answer");
-    else if (str_empty(error->text))
-        *ret = strdup("not a JSON object");
     else
-        *ret = answer_line("not JSON: ", error->text, strlen(error->text));
+        *ret = answer_line("not JSON: ", json->error.text, strlen(json->error.text));
     return *ret ? 0 : -ENOMEM;
 }
 
 /* "HTTP 500: CUDA error": the server's words where it has any, else the beginning of its body. */
-static int describe_error(const struct http_answer *a, const json_t *text, char **ret)
+static int describe_error(long status, const json_t *text, const char *body, size_t n, char **ret)
 {
     char prefix[sizeof("HTTP : ") + 20];
-    const char *words = text ? json_string_value(text) : str_or_empty(a->body);
-    size_t n = text ? json_string_length(text) : a->body_len;
+    const char *words = text ? json_string_value(text) : body;
 
-    (void) snprintf(prefix, sizeof(prefix), n > 0 ? "HTTP %ld: " : "HTTP %ld", a->status);
+    n = text ? json_string_length(text) : n;
+    (void) snprintf(prefix, sizeof(prefix), n > 0 ? "HTTP %ld: " : "HTTP %ld", status);
     *ret = answer_line(prefix, words, n);
     return *ret ? 0 : -ENOMEM;
 }
 
 static enum verdict error_verdict(long status, const struct server_error *e)
 {
-    enum verdict verdict = status_verdict(status);
+    enum verdict verdict = answer_status_verdict(status);
 
     return verdict == VERDICT_HTTP_4XX && e->no_such_model ? VERDICT_WRONG_MODEL : verdict;
 }
 
-static int open_complete(const struct http_answer *a, struct answer *answer)
+static int open_json(struct json_text *json, long status, const char *body, size_t n,
+                     struct answer *answer)
 {
-    json_error_t error = {};
-    struct server_error own = {};
-    bool good_status = status_verdict(a->status) == VERDICT_GENERATED;
-    int r = parse(a, &answer->root, &error);
+    bool good_status = answer_status_verdict(status) == VERDICT_GENERATED;
+    struct server_error own;
 
-    if (r < 0)
-        return r;
-    if (good_status && !answer->root) {
-        answer->verdict = VERDICT_BAD_JSON;
-        return describe_bad_json(a, &error, &answer->detail);
+    if (good_status && !json->value) {
+        answer->verdict = json->too_heavy ? VERDICT_TOO_LARGE : VERDICT_BAD_JSON;
+        return describe_no_json(n, json, &answer->detail);
     }
-    if (good_status && !tells_of_error(answer->root)) {
+    if (good_status && !tells_of_error(json->value)) {
         answer->verdict = VERDICT_GENERATED;
+        answer->root = steal_pointer(&json->value);
+        answer->not_finite = json->not_finite;
         return 0;
     }
-    own = read_error(answer->root);
+    own = read_error(json->value);
     /* An error under a good status is as bad as it says itself, or else the server's own. */
     answer->verdict = good_status ? error_verdict(own.status ? own.status : 500, &own)
-                                  : error_verdict(a->status, &own);
-    r = describe_error(a, own.text, &answer->detail);
-    json_decref(steal_pointer(&answer->root));
-    return r;
+                                  : error_verdict(status, &own);
+    return describe_error(status, own.text, body, n, &answer->detail);
 }
 
-int answer_open(const struct http_answer *a, struct answer *ret)
+int answer_open_text(const char *text, size_t n, long status, struct answer *ret)
 {
-    _cleanup_(answer_release) struct answer answer = {.verdict = transfer_verdict(a->outcome)};
-    int r = 0;
+    _cleanup_(answer_release) struct answer answer = {};
+    _cleanup_(json_text_release) struct json_text json = {};
+    int r = json_text_load(text, n, &json);
 
-    if (a->outcome == HTTP_COMPLETE)
-        r = open_complete(a, &answer);
-    else if (!str_empty(a->detail) &&
-             !(answer.detail = answer_line("", a->detail, strlen(a->detail))))
-        r = -ENOMEM;
+    if (r == 0)
+        r = open_json(&json, status, text, n, &answer);
     if (r < 0)
         return r;
     *ret = answer;
     answer = (struct answer){};
+    return 0;
+}
+
+int answer_open(const struct http_answer *a, struct answer *ret)
+{
+    struct answer answer = {.verdict = answer_transfer_verdict(a->outcome)};
+
+    if (a->outcome == HTTP_COMPLETE)
+        return answer_open_text(str_or_empty(a->body), a->body_len, a->status, ret);
+    if (!str_empty(a->detail)) {
+        answer.detail = answer_line("", a->detail, strlen(a->detail));
+        if (!answer.detail)
+            return -ENOMEM;
+    }
+    *ret = answer;
     return 0;
 }

@@ -36,14 +36,21 @@ struct http_answer {
 #define ANSWER_DETAIL_MAX 200
 
 struct answer {
-    enum verdict verdict; /* GENERATED stands for: a JSON object that tells of no error */
-    json_t *root;         /* that object, owned; otherwise NULL */
+    enum verdict verdict; /* GENERATED stands for: JSON that tells of no error */
+    json_t *root;         /* that object or array, owned; otherwise NULL */
+    bool not_finite;      /* a bare NaN stood in it */
     char *detail;         /* one line, owned; NULL when the verdict says it all */
 };
 
 /* Whatever came gives a verdict. -ENOMEM only. */
 must_check int answer_open(const struct http_answer *a, struct answer *ret);
+/* The same for a part of an answer with that status, such as one event of a stream. */
+must_check int answer_open_text(const char *text, size_t n, long status, struct answer *ret);
 void answer_release(struct answer *a);
+/* What the end of a transfer says by itself; GENERATED for HTTP_COMPLETE. */
+enum verdict answer_transfer_verdict(enum http_outcome outcome);
+/* What a status says by itself; GENERATED for a good one. */
+enum verdict answer_status_verdict(long status);
 
 /* `prefix` and n bytes of a stranger's text as one line of valid UTF-8: control characters and runs of
  * white space are one space each, what is longer than ANSWER_DETAIL_MAX is cut. NULL when memory is out. */

@@ -45,34 +45,53 @@ static bool answers_to(const json_t *entry, const char *wanted)
     return false;
 }
 
-/* The name to ask by, NULL when the list has none that will do. */
-static const char *choose(const json_t *list, const char *wanted)
+/* Triton's repository has models that are being loaded, and such as could not be. */
+static bool is_loaded(const json_t *entry)
 {
+    const json_t *state = json_object_get(entry, "state");
+
+    return !state || str_equal(json_string_value(state), "READY");
+}
+
+/* WRONG_MODEL: it is not in the list; NOT_READY: it is, but cannot be asked yet. */
+static enum verdict choose(const json_t *list, const char *wanted, const char **ret)
+{
+    enum verdict verdict = wanted ? VERDICT_WRONG_MODEL : VERDICT_BAD_JSON;
+
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *entry = json_array_get(list, i);
+        bool fits = wanted ? answers_to(entry, wanted) : model_name(entry) != NULL;
 
-        if (wanted && answers_to(entry, wanted))
-            return wanted;
-        if (!wanted && model_name(entry))
-            return model_name(entry);
+        if (fits && is_loaded(entry)) {
+            *ret = wanted ? wanted : model_name(entry);
+            return VERDICT_GENERATED;
+        }
+        if (fits)
+            verdict = VERDICT_NOT_READY;
     }
-    return NULL;
+    return verdict;
+}
+
+/* "data" is OpenAI's, "models" Ollama's, the bare list Triton's. */
+static const json_t *list_in(const json_t *root)
+{
+    const json_t *list = json_is_array(root) ? root : json_object_get(root, "data");
+
+    return json_is_array(list) ? list : json_object_get(root, "models");
 }
 
 static enum verdict pick(const json_t *root, const char *wanted, const char **ret)
 {
-    const json_t *list = json_object_get(root, "data");
+    const json_t *list = list_in(root);
+    const char *only = usable_name(json_object_get(root, "model_id"));
 
-    if (!json_is_array(list))
-        list = json_object_get(root, "models");
+    if (only) {
+        *ret = wanted ? wanted : only;
+        return !wanted || is_called(only, wanted) ? VERDICT_GENERATED : VERDICT_WRONG_MODEL;
+    }
     if (!json_is_array(list))
         return VERDICT_BAD_JSON;
-    if (json_array_size(list) == 0)
-        return VERDICT_NOT_READY;
-    *ret = choose(list, wanted);
-    if (*ret)
-        return VERDICT_GENERATED;
-    return wanted ? VERDICT_WRONG_MODEL : VERDICT_BAD_JSON;
+    return json_array_size(list) == 0 ? VERDICT_NOT_READY : choose(list, wanted, ret);
 }
 
 int canary_pick_model(const char *wanted, const struct http_answer *answer, char **ret,

@@ -33,9 +33,13 @@ bool verdict_may_improve(enum verdict v)
     case VERDICT_REFUSED:
     case VERDICT_RESET:
     case VERDICT_TIMEOUT:
+    case VERDICT_FIRST_TOKEN_TIMEOUT:
+    case VERDICT_BUSY:
     case VERDICT_HTTP_5XX:
     case VERDICT_NOT_READY:
     case VERDICT_NO_TOKENS:
+    case VERDICT_DEGENERATE:
+    case VERDICT_SLOW:
     case VERDICT_BAD_JSON:
     case N_VERDICTS:
         break;

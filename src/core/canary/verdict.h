@@ -8,16 +8,20 @@
 /* X(constant, name, what it means to people). One vocabulary for status, bus, reports and metrics. */
 #define VERDICTS(X)                                                                     \
     X(VERDICT_NONE, "none", "no canary has been answered")                              \
-    X(VERDICT_GENERATED, "generated", "tokens were generated")                          \
+    X(VERDICT_GENERATED, "generated", "answered with what was asked for")               \
     X(VERDICT_REFUSED, "refused", "no connection to the server")                        \
     X(VERDICT_RESET, "reset", "connection broken before the answer was whole")          \
     X(VERDICT_TIMEOUT, "timeout", "no whole answer in time")                            \
+    X(VERDICT_FIRST_TOKEN_TIMEOUT, "first-token-timeout", "no token in time")           \
+    X(VERDICT_BUSY, "busy", "late, while the server answers others")                    \
     X(VERDICT_HTTP_4XX, "http-4xx", "the request was rejected")                         \
     X(VERDICT_HTTP_5XX, "http-5xx", "the server reported an error of its own")          \
     X(VERDICT_NOT_READY, "not-ready", "the server says that it cannot answer yet")      \
     X(VERDICT_AUTH_REQUIRED, "auth-required", "the server wants an API key")            \
     X(VERDICT_WRONG_MODEL, "wrong-model", "another model than the configured one")      \
     X(VERDICT_NO_TOKENS, "no-tokens", "a well-formed answer without a generated token") \
+    X(VERDICT_DEGENERATE, "degenerate", "what was generated makes no sense")            \
+    X(VERDICT_SLOW, "slow", "generated, but slower than it must be")                    \
     X(VERDICT_BAD_JSON, "bad-json", "the answer is not what the API promises")          \
     X(VERDICT_TOO_LARGE, "too-large", "the answer is larger than any honest one")       \
     X(VERDICT_FOREIGN_LISTENER, "foreign-listener", "another process owns the port")    \

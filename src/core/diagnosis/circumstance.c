@@ -23,6 +23,8 @@ static struct circumstance judge_verdict(enum verdict v)
     case VERDICT_GENERATED:
     case VERDICT_REFUSED:
     case VERDICT_TIMEOUT:
+    case VERDICT_FIRST_TOKEN_TIMEOUT:
+    case VERDICT_BUSY:
     case VERDICT_NOT_READY:
         return (struct circumstance){WEIGHT_CRASHED, "engine_hang"};
     case VERDICT_RESET:
@@ -35,7 +37,10 @@ static struct circumstance judge_verdict(enum verdict v)
         return (struct circumstance){WEIGHT_FACT, "cfg_auth_required"};
     case VERDICT_WRONG_MODEL:
         return (struct circumstance){WEIGHT_FACT, "cfg_wrong_model"};
+    case VERDICT_SLOW:
+        return (struct circumstance){WEIGHT_ANSWERED, "engine_slow"};
     case VERDICT_NO_TOKENS:
+    case VERDICT_DEGENERATE:
     case VERDICT_BAD_JSON:
     case VERDICT_TOO_LARGE:
         return (struct circumstance){WEIGHT_ANSWERED, "engine_bad_answer"};
