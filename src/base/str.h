@@ -58,6 +58,16 @@ must_check char *str_format(const char *fmt, ...) printf_like(1, 2);
 /* *p becomes a copy of s (NULL for NULL), the old one freed. -ENOMEM leaves *p as it was. */
 must_check int str_replace(char **p, const char *s);
 
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
+}
+
+static inline char ascii_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char) (c - 'a' + 'A') : c;
+}
+
 /* String vectors: NULL-terminated, NULL itself being the empty vector. */
 void strv_free(char **v);
 DEFINE_CLEANUP(char **, strv_free);

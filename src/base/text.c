@@ -84,11 +84,6 @@ char *utf8_sanitize(const char *s, size_t n)
     return strbuf_steal(&clean);
 }
 
-static char ascii_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
-}
-
 /* Optimal string alignment: no part is edited twice. `rows` holds the current row of the matrix
  * and the two before it. */
 size_t str_distance(const char *a, const char *b)

@@ -6,29 +6,26 @@
 
 #include "base/str.h"
 #include "core/config/problems.h"
-#include "core/diagnosis/pattern.h"
-#include "core/diagnosis/scanner.h"
+#include "core/diagnosis/rule.h"
 
-/* An honest record matches a handful of signatures. One that is made to match hundreds must not cost
- * hundreds of confirmations. */
-#define CONFIRMATIONS_AT_LEAST 16
-#define BYTES_PER_CONFIRMATION 32
+/* Attempts to match that one record is worth: for an honest one, more than it needs. */
+#define ATTEMPTS_AT_LEAST 512
+#define ATTEMPTS_PER_KIB 512
 
-/* Where a pattern may match anywhere, only so much of the record is searched. */
-#define INEXACT_MAX_BYTES ((size_t) 4096)
-
-/* One pattern of a signature or a phase; those of one owner follow each other. */
-struct rule {
-    const struct signature *signature;
-    const struct phase_config *phase;
-    const char *text;
-    struct pattern *pattern;
+/* Which rules begin their search at a literal: for each literal the place in `rules` where its own begin. */
+struct directory {
+    size_t *begins; /* one more than there are literals */
+    size_t *rules;
 };
 
 struct matcher {
-    struct rule *rules;
+    struct rule *rules; /* in catalog order, then phases; those of one owner follow each other */
     size_t n_rules;
-    struct scanner *scanner;
+    struct literals *literals;
+    struct directory directory;
+    uint64_t *candidates; /* a bit for each rule that may match the record at hand */
+    uint64_t *always;     /* likewise for any record */
+    bool any_always;
     struct pattern_scratch *scratch;
     struct capture captures[PATTERN_MAX_GROUPS];
 };
@@ -48,13 +45,14 @@ static bool is_for_engine(const struct signature *s, const char *engine)
     return !engine || !s->engines || strv_contains(s->engines, engine);
 }
 
-static int add_rule(struct matcher *m, const struct rule *rule)
+static int add_rule(struct matcher *m, const struct signature *signature, const struct phase_config *phase,
+                    const char *pattern)
 {
-    struct rule *r = &m->rules[m->n_rules];
+    struct rule *r = &m->rules[m->n_rules++];
 
-    *r = *rule;
-    m->n_rules++;
-    return pattern_new(rule->text, &r->pattern);
+    r->signature = signature;
+    r->phase = phase;
+    return rule_init(r, pattern, m->literals);
 }
 
 static int add_signature(struct matcher *m, const struct signature *s)
@@ -62,7 +60,7 @@ static int add_signature(struct matcher *m, const struct signature *s)
     int r = 0;
 
     for (size_t i = 0; r == 0 && s->patterns[i]; i++)
-        r = add_rule(m, &(struct rule){.signature = s, .text = s->patterns[i]});
+        r = add_rule(m, s, NULL, s->patterns[i]);
     return r;
 }
 
@@ -79,7 +77,7 @@ static int add_phase(struct matcher *m, const struct phase_config *phase, struct
             r = problems_add(problems, phase->name, 0, "the phase's pattern %.80s: %s", phase->patterns[i],
                              str_or_empty(why.data));
         else if (r == 0)
-            r = add_rule(m, &(struct rule){.phase = phase, .text = phase->patterns[i]});
+            r = add_rule(m, NULL, phase, phase->patterns[i]);
     }
     return r;
 }
@@ -112,15 +110,52 @@ static int collect_rules(struct matcher *m, const struct catalog *c, const char 
     return r;
 }
 
-static int build_scanner(struct matcher *m)
+/* How many literals begin a rule's search: those of its first clause. */
+static size_t search_literals(const struct rule *r)
 {
-    _cleanup_free_ const char **texts = calloc(m->n_rules + 1, sizeof(*texts));
+    return r->n_clauses > 0 ? r->ends[0] : 0;
+}
 
-    if (!texts)
-        return -ENOMEM;
+static int build_directory(struct matcher *m)
+{
+    struct directory *d = &m->directory;
+    size_t n_literals = literals_count(m->literals), n = 0;
+
     for (size_t i = 0; i < m->n_rules; i++)
-        texts[i] = m->rules[i].text;
-    return scanner_new(texts, m->n_rules, &m->scanner);
+        n += search_literals(&m->rules[i]);
+    d->begins = calloc(n_literals + 1, sizeof(*d->begins));
+    d->rules = calloc(n + 1, sizeof(*d->rules));
+    if (!d->begins || !d->rules)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->n_rules; i++) {
+        for (size_t k = 0; k < search_literals(&m->rules[i]); k++)
+            d->begins[m->rules[i].literals[k].id]++;
+    }
+    /* Each becomes the end of its rules, and then, filled from there downwards, their beginning. */
+    for (size_t i = 1; i <= n_literals; i++)
+        d->begins[i] += d->begins[i - 1];
+    for (size_t i = 0; i < m->n_rules; i++) {
+        for (size_t k = 0; k < search_literals(&m->rules[i]); k++)
+            d->rules[--d->begins[m->rules[i].literals[k].id]] = i;
+    }
+    return 0;
+}
+
+static int build_bitmaps(struct matcher *m)
+{
+    size_t words = m->n_rules / 64 + 1;
+
+    m->candidates = calloc(words, sizeof(*m->candidates));
+    m->always = calloc(words, sizeof(*m->always));
+    if (!m->candidates || !m->always)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->n_rules; i++) {
+        if (m->rules[i].n_clauses > 0)
+            continue;
+        m->always[i / 64] |= UINT64_C(1) << i % 64;
+        m->any_always = true;
+    }
+    return 0;
 }
 
 int matcher_new(const struct catalog *catalog, const char *engine, const struct phase_config *phases,
@@ -134,7 +169,9 @@ int matcher_new(const struct catalog *catalog, const char *engine, const struct 
         return -ENOMEM;
     if (!is_known_engine(catalog, engine))
         engine = NULL;
-    r = collect_rules(m, catalog, engine, phases, n_phases, &problems);
+    r = literals_new(&m->literals);
+    if (r == 0)
+        r = collect_rules(m, catalog, engine, phases, n_phases, &problems);
     if (r < 0)
         return r;
     if (problems.n > 0) {
@@ -143,7 +180,11 @@ int matcher_new(const struct catalog *catalog, const char *engine, const struct 
     }
     r = pattern_scratch_new(&m->scratch);
     if (r == 0)
-        r = build_scanner(m);
+        r = literals_finish(m->literals);
+    if (r == 0)
+        r = build_directory(m);
+    if (r == 0)
+        r = build_bitmaps(m);
     if (r < 0)
         return r;
     *ret = steal_pointer(&m);
@@ -155,9 +196,13 @@ void matcher_free(struct matcher *m)
     if (!m)
         return;
     for (size_t i = 0; i < m->n_rules; i++)
-        pattern_free(m->rules[i].pattern);
+        rule_release(&m->rules[i]);
     free(m->rules);
-    scanner_free(m->scanner);
+    literals_free(m->literals);
+    free(m->directory.begins);
+    free(m->directory.rules);
+    free(m->candidates);
+    free(m->always);
     pattern_scratch_free(m->scratch);
     free(m);
 }
@@ -168,9 +213,7 @@ struct scan {
     enum log_source source;
     const char *text;
     size_t len;
-    const struct scan_hit *hits;
-    size_t n_hits;
-    size_t confirmations_left;
+    struct rule_budget budget;
     match_fn fn;
     void *userdata;
 };
@@ -183,18 +226,6 @@ static bool is_for_source(const struct signature *s, enum log_source source)
 static bool same_owner(const struct rule *a, const struct rule *b)
 {
     return a->signature == b->signature && a->phase == b->phase;
-}
-
-/* 1 when the rule matches. */
-static int confirm(struct scan *s, const struct scan_hit *hit, struct pattern_hit *ret)
-{
-    struct pattern *pattern = s->matcher->rules[hit->pattern].pattern;
-    size_t len = hit->exact ? s->len : utf8_cut(s->text, s->len, INEXACT_MAX_BYTES);
-
-    if (s->confirmations_left == 0)
-        return 0;
-    s->confirmations_left--;
-    return pattern_match(pattern, s->matcher->scratch, s->text, len, hit->from, hit->exact, ret);
 }
 
 static void release_captures(struct matcher *m, size_t n)
@@ -245,16 +276,28 @@ static enum turn turn_of(const struct rule *rule)
     return rule->signature->rank == RANK_BENIGN ? TURN_BENIGN : TURN_FAULT;
 }
 
-/* The hits of one owner from *i on; its first pattern that matches speaks for it. */
+/* The first candidate at `from` or later; n_rules if there is none. */
+static size_t next_candidate(const struct matcher *m, size_t from)
+{
+    size_t word = from / 64;
+    uint64_t bits = m->candidates[word] & (UINT64_MAX << from % 64);
+
+    while (bits == 0 && ++word <= m->n_rules / 64)
+        bits = m->candidates[word];
+    return bits != 0 ? word * 64 + (size_t) __builtin_ctzll(bits) : m->n_rules;
+}
+
+/* The candidates of one owner from *i on; its first pattern that matches speaks for it. */
 static int try_owner(struct scan *s, size_t *i)
 {
-    const struct rule *rules = s->matcher->rules, *owner = &rules[s->hits[*i].pattern];
+    struct matcher *m = s->matcher;
+    const struct rule *owner = &m->rules[*i];
     struct pattern_hit hit;
     int r = 0;
 
-    for (; *i < s->n_hits && same_owner(&rules[s->hits[*i].pattern], owner); (*i)++) {
-        if (r == 0)
-            r = confirm(s, &s->hits[*i], &hit);
+    for (; *i < m->n_rules && same_owner(&m->rules[*i], owner); *i = next_candidate(m, *i + 1)) {
+        if (r == 0 && rule_is_candidate(&m->rules[*i], m->literals))
+            r = rule_match(&m->rules[*i], m->literals, m->scratch, s->text, s->len, &s->budget, &hit);
     }
     if (r <= 0)
         return r;
@@ -265,14 +308,15 @@ static int try_owner(struct scan *s, size_t *i)
 /* 1 when any matched. */
 static int take_turn(struct scan *s, enum turn turn)
 {
+    const struct matcher *m = s->matcher;
     int any = 0;
 
-    for (size_t i = 0; i < s->n_hits; ) {
-        const struct rule *rule = &s->matcher->rules[s->hits[i].pattern];
+    for (size_t i = next_candidate(m, 0); i < m->n_rules; ) {
+        const struct rule *rule = &m->rules[i];
         int r;
 
         if (turn_of(rule) != turn || !is_for_source(rule->signature, s->source)) {
-            i++;
+            i = next_candidate(m, i + 1);
             continue;
         }
         r = try_owner(s, &i);
@@ -283,17 +327,34 @@ static int take_turn(struct scan *s, enum turn turn)
     return any;
 }
 
+/* Sets the bits of all rules that have a literal to begin with in the text. False if there are none. */
+static bool find_candidates(struct matcher *m, const char *text, size_t len)
+{
+    const size_t *found;
+    size_t n = literals_scan(m->literals, text, len, &found);
+
+    if (n == 0 && !m->any_always)
+        return false;
+    memcpy(m->candidates, m->always, (m->n_rules / 64 + 1) * sizeof(*m->candidates));
+    for (size_t i = 0; i < n; i++) {
+        const struct directory *d = &m->directory;
+
+        for (size_t k = d->begins[found[i]]; k < d->begins[found[i] + 1]; k++)
+            m->candidates[d->rules[k] / 64] |= UINT64_C(1) << d->rules[k] % 64;
+    }
+    return true;
+}
+
 int matcher_scan(struct matcher *m, enum log_source source, const char *text, size_t len, match_fn fn,
                  void *userdata)
 {
     struct scan s = {.matcher = m, .source = source, .text = text, .len = len, .fn = fn,
                      .userdata = userdata,
-                     .confirmations_left = CONFIRMATIONS_AT_LEAST + len / BYTES_PER_CONFIRMATION};
-    int r = scanner_scan(m->scanner, text, len, &s.hits), benign;
+                     .budget = {.left = ATTEMPTS_AT_LEAST + len * ATTEMPTS_PER_KIB / 1024}};
+    int benign, r;
 
-    if (r <= 0)
-        return r;
-    s.n_hits = (size_t) r;
+    if (!find_candidates(m, text, len))
+        return 0;
     benign = take_turn(&s, TURN_BENIGN);
     r = benign < 0 ? benign : take_turn(&s, TURN_NEUTRAL);
     if (r >= 0 && benign == 0)

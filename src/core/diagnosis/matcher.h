@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* All patterns of a catalog (and the phase markers of a profile) against one record: libhs finds the
- * candidates in one pass, PCRE2 with match limits confirms them and captures. */
+/* All patterns of a catalog (and the phase markers of a profile) against one record: an index of the literals
+ * that they require finds the candidates in one pass, PCRE2 within limits confirms them and captures. */
 
 #include <stddef.h>
 

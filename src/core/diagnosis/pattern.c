@@ -4,23 +4,28 @@
 
 #include <errno.h>
 #include <pcre2.h>
+#include <stdint.h>
 
 /* The library's code for "failed to allocate heap memory" has no name in its header. */
 #define COMPILE_OUT_OF_MEMORY 121
 
 #define OPTIONS (PCRE2_UTF | PCRE2_DUPNAMES | PCRE2_NEVER_BACKSLASH_C)
 
-/* Steps of backtracking from one starting point. A sound pattern needs a few for each character. */
-#define MATCH_LIMIT 20000
 #define DEPTH_LIMIT 2000
 #define HEAP_LIMIT_KIB 512
 
 /* Pairs of offsets: the whole match and the groups, unnamed ones included. */
 #define OFFSET_PAIRS (1 + 2 * PATTERN_MAX_GROUPS)
 
+/* What a match can begin with. */
+enum beginning { BEGINS_ANYHOW, BEGINS_TEXT, BEGINS_WITH_BYTE, BEGINS_WITH_ONE_OF };
+
 struct pattern {
     const char *text;
-    pcre2_code *code; /* NULL until it is first needed */
+    pcre2_code *code; /* NULL until it is first needed, and what follows not known */
+    enum beginning beginning;
+    char byte;             /* in either case of a letter */
+    const uint8_t *bitmap; /* of 256 bits; the code's */
 };
 
 struct pattern_scratch {
@@ -133,7 +138,6 @@ int pattern_scratch_new(struct pattern_scratch **ret)
     s->data = pcre2_match_data_create(OFFSET_PAIRS, NULL);
     if (!s->context || !s->data)
         return -ENOMEM;
-    (void) pcre2_set_match_limit(s->context, MATCH_LIMIT);
     (void) pcre2_set_depth_limit(s->context, DEPTH_LIMIT);
     (void) pcre2_set_heap_limit(s->context, HEAP_LIMIT_KIB);
     *ret = steal_pointer(&s);
@@ -188,21 +192,71 @@ static void report_groups(const pcre2_code *code, const PCRE2_SIZE *offsets, siz
     }
 }
 
-int pattern_match(struct pattern *p, struct pattern_scratch *s, const char *text, size_t len, size_t from,
-                  bool anchored, struct pattern_hit *ret)
+static void learn_beginning(struct pattern *p)
 {
-    uint32_t options = PCRE2_NO_UTF_CHECK | (anchored ? PCRE2_ANCHORED : 0);
-    const PCRE2_SIZE *offsets;
-    int n;
+    uint32_t options = 0, type = 0, unit = 0;
 
-    if (!p->code) {
-        n = compile(p->text, &p->code, NULL);
-        if (n < 0)
-            return n;
+    (void) pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &options);
+    (void) pcre2_pattern_info(p->code, PCRE2_INFO_FIRSTCODETYPE, &type);
+    (void) pcre2_pattern_info(p->code, PCRE2_INFO_FIRSTCODEUNIT, &unit);
+    (void) pcre2_pattern_info(p->code, PCRE2_INFO_FIRSTBITMAP, &p->bitmap);
+    if ((options & PCRE2_ANCHORED) || type == 2) {
+        p->beginning = BEGINS_TEXT;
+    } else if (type == 1 && unit < 0x80) {
+        p->beginning = BEGINS_WITH_BYTE;
+        p->byte = (char) unit;
+    } else if (p->bitmap) {
+        p->beginning = BEGINS_WITH_ONE_OF;
     }
-    n = pcre2_match(p->code, (PCRE2_SPTR) text, len, from, options, s->data, s->context);
+}
+
+static int compile_once(struct pattern *p)
+{
+    int r;
+
+    if (p->code)
+        return 0;
+    r = compile(p->text, &p->code, NULL);
+    if (r == 0)
+        learn_beginning(p);
+    return r;
+}
+
+int pattern_may_begin(struct pattern *p, size_t at, char c)
+{
+    unsigned char byte = (unsigned char) c;
+    int r = compile_once(p);
+
+    if (r < 0)
+        return r;
+    switch (p->beginning) {
+    case BEGINS_ANYHOW:
+        return 1;
+    case BEGINS_TEXT:
+        return at == 0;
+    case BEGINS_WITH_BYTE:
+        return ascii_lower(c) == ascii_lower(p->byte);
+    case BEGINS_WITH_ONE_OF:
+        return p->bitmap[byte / 8] >> byte % 8 & 1;
+    }
+    return 1;
+}
+
+int pattern_match_at(struct pattern *p, struct pattern_scratch *s, const char *text, size_t len, size_t at,
+                     unsigned steps, struct pattern_hit *ret)
+{
+    const PCRE2_SIZE *offsets;
+    int n = compile_once(p);
+
+    if (n < 0)
+        return n;
+    (void) pcre2_set_match_limit(s->context, steps);
+    n = pcre2_match(p->code, (PCRE2_SPTR) text, len, at, PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED, s->data,
+                    s->context);
     if (n == PCRE2_ERROR_NOMEMORY)
         return -ENOMEM;
+    if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_DEPTHLIMIT || n == PCRE2_ERROR_HEAPLIMIT)
+        return -E2BIG;
     if (n < 0)
         return 0;
     offsets = pcre2_get_ovector_pointer(s->data);

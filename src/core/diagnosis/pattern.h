@@ -44,7 +44,10 @@ must_check int pattern_new(const char *text, struct pattern **ret);
 void pattern_free(struct pattern *p);
 DEFINE_CLEANUP(struct pattern *, pattern_free);
 
-/* The leftmost match in text (valid UTF-8) that begins at `from` or later; at `from` itself when
- * `anchored`. 1: *ret is filled. 0: none, or none within the limits on time and memory. -ENOMEM. */
-must_check int pattern_match(struct pattern *p, struct pattern_scratch *s, const char *text, size_t len,
-                             size_t from, bool anchored, struct pattern_hit *ret);
+/* Whether a match may begin where the byte c stands, `at` bytes into the text; false only for certain.
+ * -ENOMEM. */
+must_check int pattern_may_begin(struct pattern *p, size_t at, char c);
+/* The match in text (valid UTF-8) that begins at `at`, the beginning of a character, in at most `steps` steps
+ * of backtracking. 1: *ret is filled. 0: none. -E2BIG: not within those steps. -ENOMEM. */
+must_check int pattern_match_at(struct pattern *p, struct pattern_scratch *s, const char *text, size_t len,
+                                size_t at, unsigned steps, struct pattern_hit *ret);

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/diagnosis/literals.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "core/diagnosis/gram.h"
+
+/* The bit table: 2^15 bits are 4 KiB, 2^18 still fit into the first-level cache. */
+#define MIN_LOG2_BITS 15
+#define MAX_LOG2_BITS 18
+/* With this many bits for each literal, one position in so many is looked at for nothing. */
+#define BITS_PER_LITERAL 64
+/* Slots while literals are being added, and at most. */
+#define ADDING_LOG2_SLOTS 12
+#define MAX_LOG2_SLOTS 16
+
+/* Positions that are looked at in one go. */
+#define BLOCK ((size_t) 128)
+
+#define NONE SIZE_MAX
+#define NO_LITERAL UINT32_MAX
+
+struct literal {
+    char *text;
+    size_t len;
+    uint32_t next;  /* while literals are being added: the next one with the same slot */
+    bool wanted;
+    size_t at;      /* first occurrence in the text at hand; NONE */
+    uint64_t asked; /* not wanted: the scan for which `at` is known */
+};
+
+/* A gram of a wanted literal, and the bytes behind it, so that most chance meetings end without a look at the
+ * literal itself. Only every second position of a text is looked at: each literal has two grams, one byte
+ * apart. */
+struct entry {
+    uint64_t word; /* folded; where the literal ends earlier, padded with zero */
+    uint64_t mask; /* which bytes of it there are */
+    uint32_t id;
+    uint32_t gram; /* where in the literal it begins */
+};
+
+struct literals {
+    struct literal *items;
+    size_t n;
+    uint64_t *bits;
+    unsigned bit_shift;    /* from hash to bit */
+    uint32_t *slots;       /* where the entries of each begin; while adding: its first literal */
+    unsigned slot_shift;   /* from hash to slot */
+    struct entry *entries; /* by slot; then those of only three bytes */
+    uint32_t *filters;     /* by slot: which sums of the four bytes behind a gram its entries have */
+    size_t n_entries;
+    size_t short_entries;  /* where those of three bytes begin */
+    bool short_firsts[256]; /* with which bytes */
+    size_t *found;         /* by the last scan */
+    size_t n_found;
+    const char *text;      /* of the last scan */
+    size_t len;
+    uint64_t scans;
+};
+
+int literals_new(struct literals **ret)
+{
+    _cleanup_(literals_freep) struct literals *l = calloc(1, sizeof(*l));
+    size_t size = sizeof(*l->slots) << ADDING_LOG2_SLOTS;
+
+    if (!l)
+        return -ENOMEM;
+    l->slot_shift = 32 - ADDING_LOG2_SLOTS;
+    l->slots = malloc(size);
+    if (!l->slots)
+        return -ENOMEM;
+    memset(l->slots, 0xff, size);
+    *ret = steal_pointer(&l);
+    return 0;
+}
+
+void literals_free(struct literals *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        free(l->items[i].text);
+    free(l->items);
+    free(l->bits);
+    free(l->slots);
+    free(l->entries);
+    free(l->filters);
+    free(l->found);
+    free(l);
+}
+
+static int grow(struct literals *l)
+{
+    struct literal *grown;
+
+    if ((l->n & (l->n - 1)) != 0)
+        return 0;
+    grown = reallocarray(l->items, l->n > 0 ? 2 * l->n : 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    l->items = grown;
+    return 0;
+}
+
+int literals_add(struct literals *l, const char *text, bool wanted, size_t *ret_id)
+{
+    char key[GRAM_BYTES + 1] = "";
+    uint32_t *slot, id;
+
+    memcpy(key, text, strnlen(text, GRAM_BYTES));
+    slot = &l->slots[gram_hash(key) >> l->slot_shift];
+    for (id = *slot; id != NO_LITERAL && strcmp(l->items[id].text, text) != 0; )
+        id = l->items[id].next;
+    if (id != NO_LITERAL) {
+        l->items[id].wanted = l->items[id].wanted || wanted;
+        *ret_id = id;
+        return 0;
+    }
+    if (l->n >= NO_LITERAL || grow(l) < 0)
+        return -ENOMEM;
+    l->items[l->n] = (struct literal){.text = strdup(text), .len = strlen(text), .at = NONE, .wanted = wanted,
+                                      .next = *slot};
+    if (!l->items[l->n].text)
+        return -ENOMEM;
+    *slot = (uint32_t) l->n;
+    *ret_id = l->n++;
+    return 0;
+}
+
+static unsigned log2_at_least(size_t n, unsigned min, unsigned max)
+{
+    unsigned log2 = min;
+
+    while (log2 < max && ((size_t) 1 << log2) < n)
+        log2++;
+    return log2;
+}
+
+static void set_bit(struct literals *l, uint32_t hash)
+{
+    uint32_t bit = hash >> l->bit_shift;
+
+    l->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static void fill_entry(const struct literals *l, size_t id, uint32_t gram, struct entry *e)
+{
+    size_t n = MIN(sizeof(e->word), l->items[id].len - gram);
+
+    *e = (struct entry){.id = (uint32_t) id, .gram = gram};
+    memset(&e->mask, 0xff, n);
+    e->word = gram_word(l->items[id].text + gram, n) & e->mask;
+}
+
+/* Chooses every literal's first gram, counting into `loads` how many entries each slot will have. */
+static void choose_grams(struct literals *l, uint32_t *grams, uint32_t *loads)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct literal *literal = &l->items[i];
+        const char *gram;
+
+        if (!literal->wanted)
+            continue;
+        grams[i] = gram_choose(literal->text, literal->len, loads, l->slot_shift);
+        gram = literal->text + grams[i];
+        loads[gram_hash(gram) >> l->slot_shift]++;
+        l->n_entries += 2;
+        l->short_entries++;
+        if (literal->len == GRAM_BYTES)
+            continue;
+        loads[gram_hash(gram + 1) >> l->slot_shift]++;
+        l->short_entries++;
+    }
+}
+
+static void enter(struct literals *l, size_t id, uint32_t gram)
+{
+    uint32_t hash = gram_hash(l->items[id].text + gram), slot = hash >> l->slot_shift;
+    struct entry *e = &l->entries[--l->slots[slot]];
+
+    set_bit(l, hash);
+    fill_entry(l, id, gram, e);
+    l->filters[slot] |= gram + sizeof(e->word) <= l->items[id].len ? UINT32_C(1) << gram_sum(e->word) : UINT32_MAX;
+}
+
+/* A literal of four bytes at an odd position shows the last three of them at the next even one. */
+static void enter_short(struct literals *l, size_t id, size_t at)
+{
+    char gram[GRAM_BYTES];
+
+    memcpy(gram, l->items[id].text + 1, GRAM_BYTES - 1);
+    for (unsigned c = 0; c < 256; c++) {
+        uint32_t hash;
+
+        gram[GRAM_BYTES - 1] = (char) c;
+        hash = gram_hash(gram);
+        set_bit(l, hash);
+        l->filters[hash >> l->slot_shift] = UINT32_MAX;
+    }
+    l->short_firsts[(unsigned char) gram[0]] = true;
+    fill_entry(l, id, 1, &l->entries[at]);
+}
+
+static void enter_all(struct literals *l, const uint32_t *grams)
+{
+    size_t short_one = l->short_entries;
+
+    for (size_t i = 0; i < l->n; i++) {
+        if (!l->items[i].wanted)
+            continue;
+        enter(l, i, grams[i]);
+        if (l->items[i].len == GRAM_BYTES)
+            enter_short(l, i, short_one++);
+        else
+            enter(l, i, grams[i] + 1);
+    }
+}
+
+int literals_finish(struct literals *l)
+{
+    unsigned log2_bits = log2_at_least(l->n * BITS_PER_LITERAL, MIN_LOG2_BITS, MAX_LOG2_BITS);
+    unsigned log2_slots = log2_at_least(2 * l->n, 4, MAX_LOG2_SLOTS);
+    size_t n_slots = (size_t) 1 << log2_slots;
+    _cleanup_free_ uint32_t *grams = calloc(l->n + 1, sizeof(*grams));
+
+    free(l->slots);
+    l->slots = calloc(n_slots + 1, sizeof(*l->slots));
+    l->filters = calloc(n_slots, sizeof(*l->filters));
+    l->bits = calloc(((size_t) 1 << log2_bits) / 64, sizeof(*l->bits));
+    l->found = calloc(l->n + 1, sizeof(*l->found));
+    if (!grams || !l->slots || !l->filters || !l->bits || !l->found)
+        return -ENOMEM;
+    l->slot_shift = 32 - log2_slots;
+    l->bit_shift = 32 - log2_bits;
+    choose_grams(l, grams, l->slots);
+    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
+    if (!l->entries)
+        return -ENOMEM;
+    /* Each count becomes the end of its slot's entries, and then, filled downwards, their beginning. */
+    for (size_t i = 1; i <= n_slots; i++)
+        l->slots[i] += l->slots[i - 1];
+    enter_all(l, grams);
+    return 0;
+}
+
+size_t literals_count(const struct literals *l)
+{
+    return l->n;
+}
+
+static bool equal(const char *text, const struct literal *l)
+{
+    for (size_t i = 0; i < l->len; i++) {
+        if (ascii_lower(text[i]) != l->text[i])
+            return false;
+    }
+    return true;
+}
+
+/* One of the entries may be that of a literal whose gram stands at i, where `word` does. */
+static void look(struct literals *l, size_t from, size_t to, size_t i, uint64_t word)
+{
+    for (const struct entry *e = &l->entries[from]; e < &l->entries[to]; e++) {
+        struct literal *literal;
+        size_t at = i - e->gram;
+
+        if ((word & e->mask) != e->word || i < e->gram)
+            continue;
+        literal = &l->items[e->id];
+        if (literal->at != NONE || at + literal->len > l->len || !equal(l->text + at, literal))
+            continue;
+        literal->at = at;
+        l->found[l->n_found++] = e->id;
+    }
+}
+
+static void look_at(struct literals *l, size_t i)
+{
+    const uint32_t *slot = &l->slots[gram_hash(l->text + i) >> l->slot_shift];
+    uint64_t word = gram_word(l->text + i, l->len - i);
+
+    look(l, slot[0], slot[1], i, word);
+    if (l->short_firsts[(unsigned char) ascii_lower(l->text[i])])
+        look(l, l->short_entries, l->n_entries, i, word);
+}
+
+/* A bit for every second of the positions from text to text + n at which some gram may stand. Without a
+ * branch, since chance meetings are as frequent as they are unpredictable. */
+static uint64_t meetings(const struct literals *l, const char *text, size_t n)
+{
+    const uint64_t *bits = l->bits;
+    const unsigned shift = l->bit_shift;
+    uint64_t found = 0;
+
+    for (size_t i = 0; i < n; i += 2) {
+        uint32_t bit = gram_hash(text + i) >> shift;
+
+        found = found >> 1 | bits[bit / 64] >> bit % 64 << 63;
+    }
+    return found >> (63 - (n - 1) / 2);
+}
+
+/* Of those positions, from `at` on, the ones that the filters let pass, again without a branch. Returns how
+ * many. */
+static size_t sift(const struct literals *l, uint64_t found, size_t at, size_t passed[BLOCK / 2])
+{
+    size_t n = 0;
+
+    for (; found != 0; found &= found - 1) {
+        size_t i = at + 2 * (size_t) __builtin_ctzll(found);
+        uint32_t slot = gram_hash(l->text + i) >> l->slot_shift;
+
+        passed[n] = i;
+        n += l->filters[slot] >> gram_sum(gram_word(l->text + i, l->len - i)) & 1;
+    }
+    return n;
+}
+
+static void begin_scan(struct literals *l, const char *text, size_t len)
+{
+    for (size_t i = 0; i < l->n_found; i++)
+        l->items[l->found[i]].at = NONE;
+    l->n_found = 0;
+    l->text = text;
+    l->len = len;
+    l->scans++;
+}
+
+size_t literals_scan(struct literals *l, const char *text, size_t len, const size_t **ret)
+{
+    size_t end = len - MIN(len, GRAM_BYTES - 2), passed[BLOCK / 2];
+
+    begin_scan(l, text, len);
+    for (size_t i = 0; i < end; i += BLOCK) {
+        uint64_t found = meetings(l, text + i, MIN(BLOCK, end - i));
+        size_t n = sift(l, found, i, passed);
+
+        for (size_t k = 0; k < n; k++)
+            look_at(l, passed[k]);
+    }
+    *ret = l->found;
+    return l->n_found;
+}
+
+/* Where c stands in the text at `from` or later; NONE. */
+static size_t find_char(const struct literals *l, char c, size_t from)
+{
+    const char *at = from < l->len ? memchr(l->text + from, c, l->len - from) : NULL;
+
+    return at ? (size_t) (at - l->text) : NONE;
+}
+
+/* Where a literal occurs at `from` or later; NONE. */
+static size_t find_from(const struct literals *l, size_t id, size_t from)
+{
+    const struct literal *literal = &l->items[id];
+    char first = literal->text[0], capital = ascii_upper(first);
+    size_t small = find_char(l, first, from);
+    size_t large = capital == first ? NONE : find_char(l, capital, from);
+
+    for (;;) {
+        size_t at = MIN(small, large);
+
+        if (at == NONE || at + literal->len > l->len)
+            return NONE;
+        if (equal(l->text + at, literal))
+            return at;
+        if (at == small)
+            small = find_char(l, first, at + 1);
+        else
+            large = find_char(l, capital, at + 1);
+    }
+}
+
+bool literals_found(struct literals *l, size_t id, size_t *ret_at)
+{
+    struct literal *literal = &l->items[id];
+
+    if (!literal->wanted && literal->asked != l->scans) {
+        literal->at = find_from(l, id, 0);
+        literal->asked = l->scans;
+    }
+    if (literal->at == NONE)
+        return false;
+    *ret_at = literal->at;
+    return true;
+}
+
+bool literals_find_next(const struct literals *l, size_t id, size_t *at)
+{
+    size_t next = find_from(l, id, *at + 1);
+
+    if (next != NONE)
+        *at = next;
+    return next != NONE;
+}
