@@ -1,68 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 
-/* coalminectl restart and run-canary: what only coalmined itself can do, asked over the bus. */
+/* coalminectl restart, pause, resume and run-canary: what only coalmined itself can do. */
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <jansson.h>
-#include <systemd/sd-bus.h>
-#include <unistd.h>
+#include <stdio.h>
 
+#include "base/parse.h"
 #include "base/str.h"
+#include "ctl/caller.h"
 #include "ctl/options.h"
 #include "ctl/verb.h"
-#include "port/bus.h"
-#include "port/conf_files.h"
 
-#define OBJECT_PATH "/org/coalmine1"
-#define INTERFACE "org.coalmine1.Supervisor"
-/* A live canary may take its whole time-out. */
-#define ANSWER_TIMEOUT_USEC (10 * USEC_PER_MINUTE)
-
-static void unref_bus(sd_bus **bus)
+static int order(int argc, char **argv, const char *method)
 {
-    sd_bus_flush_close_unref(*bus);
-}
+    _cleanup_message_ sd_bus_message *reply = NULL;
 
-static void unref_message(sd_bus_message **m)
-{
-    sd_bus_message_unref(*m);
-}
-
-/* Calls a method of the instance; says what went wrong. */
-static int call(const char *instance, const char *method, sd_bus_message **ret)
-{
-    _cleanup_(unref_bus) sd_bus *bus = NULL;
-    _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-    _cleanup_free_ char *name = NULL;
-    int r;
-
-    if (!conf_instance_valid(instance))
-        return ctl_fail(-EINVAL, "%s: not a name of an instance", instance);
-    name = bus_name_of(instance);
-    if (!name)
-        return -ENOMEM;
-    r = geteuid() == 0 ? sd_bus_open_system(&bus) : sd_bus_open_user(&bus);
-    if (r < 0)
-        return ctl_fail(r, "the message bus cannot be reached: %s", strerror(-r));
-    (void) sd_bus_set_method_call_timeout(bus, ANSWER_TIMEOUT_USEC);
-    r = sd_bus_call_method(bus, name, OBJECT_PATH, INTERFACE, method, &error, ret, NULL);
-    if (r >= 0)
-        return 0;
-    if (sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
-        sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-        return ctl_fail(r, "%s is not running", instance);
-    return ctl_fail(r, "%s: %s", instance, error.message ? error.message : strerror(-r));
+    if (ctl_parse(argc, argv, NULL, 0, 1, 1) < 0)
+        return CTL_USAGE;
+    return caller_call(argv[optind], method, &reply, NULL) < 0 ? CTL_FAILED : CTL_OK;
 }
 
 int ctl_restart(int argc, char **argv)
 {
-    _cleanup_(unref_message) sd_bus_message *reply = NULL;
+    return order(argc, argv, "Restart");
+}
 
-    if (ctl_parse(argc, argv, NULL, 0, 1, 1) < 0)
+int ctl_resume(int argc, char **argv)
+{
+    return order(argc, argv, "Resume");
+}
+
+int ctl_pause(int argc, char **argv)
+{
+    const char *span = "infinity";
+    const struct ctl_option options[] = { { "for", &span, NULL } };
+    _cleanup_message_ sd_bus_message *reply = NULL;
+    usec_t duration;
+
+    if (ctl_parse(argc, argv, options, ARRAY_SIZE(options), 1, 1) < 0)
         return CTL_USAGE;
-    return call(argv[optind], "Restart", &reply) < 0 ? CTL_FAILED : CTL_OK;
+    if (parse_timespan(span, &duration) < 0 || duration == 0)
+        return ctl_fail(CTL_USAGE, "--for: '%s' is no time span such as 30min or 2h", span);
+    /* On the bus, 0 is until resumed. */
+    if (duration == USEC_INFINITY)
+        duration = 0;
+    return caller_call(argv[optind], "Pause", &reply, "t", duration) < 0 ? CTL_FAILED : CTL_OK;
 }
 
 static int print_proof(sd_bus_message *reply, bool json)
@@ -92,11 +75,11 @@ int ctl_run_canary(int argc, char **argv)
 {
     bool json = false;
     const struct ctl_option options[] = { { "json", NULL, &json } };
-    _cleanup_(unref_message) sd_bus_message *reply = NULL;
+    _cleanup_message_ sd_bus_message *reply = NULL;
 
     if (ctl_parse(argc, argv, options, ARRAY_SIZE(options), 1, 1) < 0)
         return CTL_USAGE;
-    if (call(argv[optind], "RunCanary", &reply) < 0)
+    if (caller_call(argv[optind], "RunCanary", &reply, NULL) < 0)
         return CTL_FAILED;
     return print_proof(reply, json);
 }

@@ -45,6 +45,14 @@ static void print_state(const struct instance *i)
     (void) putchar('\n');
 }
 
+static void print_pause(const struct instance *i)
+{
+    const char *until = instance_get(i, "paused_until");
+
+    if (json_is_true(json_object_get(i->status, "paused")))
+        (void) printf("%14s: until %s\n", "Paused", str_empty(until) ? "resumed" : until);
+}
+
 static void print_proof(const struct instance *i)
 {
     const json_t *proof = json_object_get(i->status, "proof");
@@ -95,6 +103,7 @@ static void print_instance(const struct instance *i)
     row("URL", instance_get(i, "url"));
     row("Ready since", instance_get(i, "ready_since"));
     row("Next start", instance_get(i, "next_start"));
+    print_pause(i);
     print_proof(i);
     print_failure(i);
 }

@@ -128,8 +128,19 @@ static void spawn(struct supervisor *s)
         return;
     }
     torn_mark(s);
-    progress_begin(s->progress, s->epoch.processes);
     supervisor_post(s, FSM_SPAWNED);
+}
+
+static void prove(struct supervisor *s)
+{
+    progress_begin(s->progress, s->epoch.processes);
+    prover_prove(s->prover, s->epoch.processes);
+}
+
+static void live(struct supervisor *s)
+{
+    progress_end(s->progress);
+    prover_live(s->prover);
 }
 
 static void quiet(struct supervisor *s)
@@ -160,15 +171,6 @@ static void kill_server(struct supervisor *s)
     r = processes_kill(s->epoch.processes);
     if (r < 0)
         log_say(s->log, LOG_ERR, "Cannot kill the server's processes: %s", strerror(-r));
-}
-
-static void live(struct supervisor *s)
-{
-    s->epoch.served = true;
-    torn_mark(s);
-    watcher_survived(s->watcher);
-    progress_end(s->progress);
-    prover_live(s->prover);
 }
 
 static void settled(struct supervisor *s)
@@ -202,7 +204,7 @@ void actions_run(struct supervisor *s, enum fsm_action_kind action)
         spawn(s);
         break;
     case FSM_ACTION_PROVE:
-        prover_prove(s->prover, s->epoch.processes);
+        prove(s);
         break;
     case FSM_ACTION_LIVE:
         live(s);

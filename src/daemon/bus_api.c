@@ -9,10 +9,11 @@
 
 #define OBJECT_PATH "/org/coalmine1"
 #define INTERFACE "org.coalmine1.Supervisor"
+#define ERROR_PREFIX "org.coalmine1.Error."
 #define RETRY_FIRST_USEC USEC_PER_SEC
 #define RETRY_MAX_USEC USEC_PER_MINUTE
 
-/* X(Name, type: s or t, value of `status`). One table for the vtable, the getters and the change signals. */
+/* X(Name, type: s, t or b, value of `status`). One table for the vtable, the getters and the change signals. */
 #define PROPERTIES(X)                                                      \
     X(Instance, s, status->instance)                                       \
     X(Unit, s, status->unit)                                               \
@@ -29,6 +30,8 @@
     X(Started, t, status->started)                                         \
     X(ReadySince, t, status->ready_since)                                  \
     X(NextStart, t, status->next_start)                                    \
+    X(Paused, b, status->paused)                                           \
+    X(PausedUntil, t, status->paused_until)                                \
     X(Restarts, t, status->restarts)                                       \
     X(RestartBudget, t, status->budget)                                    \
     X(CanaryUnderWay, s, status->canary)                                   \
@@ -76,6 +79,11 @@ static void set_t(struct value *v, uint64_t t)
     *v = (struct value){ .type = 't', .t = t };
 }
 
+static void set_b(struct value *v, bool b)
+{
+    *v = (struct value){ .type = 'b', .t = b };
+}
+
 static struct value property_value(enum property p, const struct status *status)
 {
     struct value v = {};
@@ -99,6 +107,20 @@ static const char *const property_names[] = {
 #undef X
 };
 
+static int append_value(sd_bus_message *reply, const struct value *v)
+{
+    int b = v->t != 0; /* a D-Bus boolean is an int (sd_bus_message_append_basic(3)) */
+
+    switch (v->type) {
+    case 's':
+        return sd_bus_message_append_basic(reply, 's', v->s);
+    case 'b':
+        return sd_bus_message_append_basic(reply, 'b', &b);
+    default:
+        return sd_bus_message_append_basic(reply, 't', &v->t);
+    }
+}
+
 static int get_property(sd_bus *bus unused, const char *path unused, const char *interface unused,
                         const char *property, sd_bus_message *reply, void *userdata,
                         sd_bus_error *error unused)
@@ -112,8 +134,7 @@ static int get_property(sd_bus *bus unused, const char *path unused, const char 
         if (!str_equal(property_names[p], property))
             continue;
         v = property_value(p, &status);
-        return v.type == 's' ? sd_bus_message_append_basic(reply, 's', v.s)
-                             : sd_bus_message_append_basic(reply, 't', &v.t);
+        return append_value(reply, &v);
     }
     return -ENOENT;
 }
@@ -151,7 +172,29 @@ static int on_restart(sd_bus_message *m, void *userdata, sd_bus_error *error unu
 {
     struct bus_api *b = userdata;
 
-    supervisor_post(b->supervisor, FSM_RESTART);
+    supervisor_request(b->supervisor, FSM_RESTART, 0);
+    return sd_bus_reply_method_return(m, NULL);
+}
+
+static int on_pause(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    struct bus_api *b = userdata;
+    uint64_t duration;
+    int r = sd_bus_message_read(m, "t", &duration);
+
+    if (r < 0)
+        return r;
+    if (b->supervisor->fsm.request == FSM_REQUEST_STOP)
+        return sd_bus_error_set(error, ERROR_PREFIX "Stopping", "It is stopping: there is nothing to pause");
+    supervisor_request(b->supervisor, FSM_PAUSE, duration == 0 ? USEC_INFINITY : duration);
+    return sd_bus_reply_method_return(m, NULL);
+}
+
+static int on_resume(sd_bus_message *m, void *userdata, sd_bus_error *error unused)
+{
+    struct bus_api *b = userdata;
+
+    supervisor_request(b->supervisor, FSM_RESUME, 0);
     return sd_bus_reply_method_return(m, NULL);
 }
 
@@ -173,11 +216,13 @@ static int on_run_canary(sd_bus_message *m, void *userdata, sd_bus_error *error)
     struct bus_api *b = userdata;
     int r = prover_ask(b->supervisor->prover, on_proof, b);
 
+    if (r == -EAGAIN && b->supervisor->fsm.paused)
+        return sd_bus_error_set(error, ERROR_PREFIX "Paused", "It is paused: resume it first");
     if (r == -EAGAIN)
-        return sd_bus_error_set(error, "org.coalmine1.Error.NotServing",
+        return sd_bus_error_set(error, ERROR_PREFIX "NotServing",
                                 "The server is not serving: there is nothing to send a canary to");
     if (r == -EBUSY)
-        return sd_bus_error_set(error, "org.coalmine1.Error.Busy", "A canary has been asked for already");
+        return sd_bus_error_set(error, ERROR_PREFIX "Busy", "A canary has been asked for already");
     if (r < 0)
         return r;
     b->asked = sd_bus_message_ref(m);
@@ -192,6 +237,8 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD_WITH_NAMES("GetStatus", NULL, , "s", SD_BUS_PARAM(json), on_get_status,
                              SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Restart", NULL, NULL, on_restart, 0),
+    SD_BUS_METHOD_WITH_NAMES("Pause", "t", SD_BUS_PARAM(duration_usec), NULL, , on_pause, 0),
+    SD_BUS_METHOD("Resume", NULL, NULL, on_resume, 0),
     SD_BUS_METHOD_WITH_NAMES("RunCanary", NULL, , "sstts",
                              SD_BUS_PARAM(canary) SD_BUS_PARAM(verdict) SD_BUS_PARAM(tokens)
                                  SD_BUS_PARAM(duration_usec) SD_BUS_PARAM(detail),

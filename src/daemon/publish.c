@@ -17,6 +17,8 @@
  * EXTEND_USEC, and the elapsed seconds in STATUS= stay believable. */
 #define EXTEND_USEC (30 * USEC_PER_SEC)
 #define TICK_USEC (5 * USEC_PER_SEC)
+/* The minutes that a pause has left. */
+#define PAUSE_TICK_USEC USEC_PER_MINUTE
 
 struct publisher {
     struct supervisor *supervisor;
@@ -104,6 +106,13 @@ static void write_status(struct publisher *p, const struct status *s)
     p->status_json = steal_pointer(&text);
 }
 
+static usec_t tick_of(const struct status *s)
+{
+    if (under_way(s))
+        return TICK_USEC;
+    return s->paused && s->pause_left != USEC_INFINITY ? PAUSE_TICK_USEC : USEC_INFINITY;
+}
+
 void publisher_update(struct publisher *p)
 {
     struct status s = supervisor_status(p->supervisor);
@@ -111,7 +120,7 @@ void publisher_update(struct publisher *p)
     tell_systemd(p, &s);
     write_status(p, &s);
     bus_api_update(p->bus);
-    loop_timer_set(p->tick, under_way(&s) ? usec_add(s.now.monotonic, TICK_USEC) : USEC_INFINITY);
+    loop_timer_set(p->tick, usec_add(s.now.monotonic, tick_of(&s)));
 }
 
 static void on_tick(void *userdata)

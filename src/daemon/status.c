@@ -66,7 +66,7 @@ int status_json(const struct status *s, json_t **ret)
 {
     json_t *root = json_pack(
         "{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:{s:I, s:I}, s:o, s:o}",
+        " s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
         "schema", 1,
         "instance", s->instance,
         "unit", text_or_null(s->unit),
@@ -86,6 +86,8 @@ int status_json(const struct status *s, json_t **ret)
         "next_start", moment(s->next_start),
         "exit_code", exit_json(s),
         "canary", text_or_null(s->canary),
+        "paused", (int) s->paused,
+        "paused_until", moment(s->paused_until),
         "restarts", "used", (json_int_t) s->restarts, "budget", (json_int_t) s->budget,
         "proof", proof_json(&s->proof),
         "last_failure", failure_json(s->failure));
@@ -127,15 +129,36 @@ static void append_starting(struct strbuf *b, const struct status *s)
 
 static void append_cooling(struct strbuf *b, const struct status *s)
 {
-    strbuf_append(b, "next start in ");
-    append_span(b, s->next_start_in);
+    if (s->paused) {
+        strbuf_append(b, "next start after the pause");
+    } else {
+        strbuf_append(b, "next start in ");
+        append_span(b, s->next_start_in);
+    }
     strbuf_appendf(b, " (restart %" PRIu64 " of %" PRIu64 ")", s->restarts, s->budget);
+}
+
+/* Of a long pause the minutes begun: it is looked at once in a minute. */
+static void append_pause(struct strbuf *b, const struct status *s)
+{
+    usec_t left = s->pause_left, unit = left > USEC_PER_MINUTE ? USEC_PER_MINUTE : USEC_PER_SEC;
+
+    if (!s->paused)
+        return;
+    if (left == USEC_INFINITY) {
+        strbuf_append(b, "paused until resumed; ");
+        return;
+    }
+    strbuf_append(b, "paused for ");
+    append_span(b, usec_add(left, unit - 1) / unit * unit);
+    strbuf_append(b, "; ");
 }
 
 char *status_line(const struct status *s)
 {
     struct strbuf b = {};
 
+    append_pause(&b, s);
     switch (s->phase) {
     case PHASE_PREFLIGHT:
     case PHASE_LOADING:

@@ -45,8 +45,11 @@ struct status {
     usec_t started;        /* realtime, of the epoch */
     usec_t start_elapsed;  /* since then */
     usec_t ready_since;    /* realtime; 0 unless ready or degraded */
-    usec_t next_start;     /* realtime; 0 unless cooling */
+    usec_t next_start;     /* realtime; 0 unless cooling, and while paused */
     usec_t next_start_in;
+    bool paused;
+    usec_t paused_until;   /* realtime; 0: until resumed */
+    usec_t pause_left;     /* USEC_INFINITY: until resumed */
     const char *canary;    /* under way; NULL */
     struct proof proof;
     uint64_t restarts;     /* within the budget's window */

@@ -30,6 +30,25 @@ void supervisor_post(struct supervisor *s, enum fsm_event_kind kind)
     post(s, &(struct fsm_event){ .kind = kind, .epoch = s->fsm.epoch });
 }
 
+static bool replaces(enum fsm_event_kind kind, enum fsm_event_kind waiting)
+{
+    bool pausing = kind == FSM_PAUSE || kind == FSM_RESUME;
+
+    return waiting == kind || (pausing && (waiting == FSM_PAUSE || waiting == FSM_RESUME));
+}
+
+void supervisor_request(struct supervisor *s, enum fsm_event_kind kind, usec_t pause_usec)
+{
+    struct queue *q = &s->queue;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (!replaces(kind, q->events[i].kind))
+            q->events[kept++] = q->events[i];
+    q->n = kept;
+    post(s, &(struct fsm_event){ .kind = kind, .epoch = s->fsm.epoch, .pause_usec = pause_usec });
+}
+
 void supervisor_post_decision(struct supervisor *s, const struct fsm_decision *decision)
 {
     post(s, &(struct fsm_event){ .kind = FSM_DIAGNOSED, .epoch = s->fsm.epoch, .decision = *decision });
@@ -76,12 +95,47 @@ static void set_state(struct supervisor *s, const struct fsm_step *step, struct 
     log_transition(s, from);
 }
 
+static void log_pause(struct supervisor *s, const char *message)
+{
+    char until[FORMAT_TIMESTAMP_MAX];
+    struct log_field fields[] = {
+        { "COALMINE_PHASE", phase_name(s->fsm.phase) },
+        { "COALMINE_PAUSED", s->fsm.paused ? "yes" : "no" },
+        { "COALMINE_PAUSED_UNTIL", s->paused_until > 0 ? format_timestamp(until, s->paused_until) : NULL },
+    };
+
+    log_record(s->log, LOG_NOTICE, LOG_PAUSE, fields, ARRAY_SIZE(fields), message);
+}
+
+static void note_pause(struct supervisor *s, const struct fsm_event *event, struct instant now)
+{
+    _cleanup_free_ char *message = NULL;
+    usec_t left = usec_sub(s->fsm.deadline.pause, now.monotonic);
+    char text[FORMAT_TIMESPAN_MAX];
+
+    s->paused_until = s->fsm.paused && left != USEC_INFINITY ? usec_add(now.realtime, left) : 0;
+    if (!s->fsm.paused)
+        message = str_format("No longer paused (%s): canaries and restarts go on", fsm_event_name(event->kind));
+    else if (left == USEC_INFINITY)
+        message = strdup("Paused until resumed: canaries and restarts are held");
+    else
+        message = str_format("Paused for %s: canaries and restarts are held", format_timespan(text, left));
+    log_pause(s, message ? message : fsm_event_name(event->kind));
+}
+
 /* What an epoch remembers of a step in it; a step into a new epoch is noted after its actions have begun
  * that one. */
 static void note_epoch(struct supervisor *s, usec_t now)
 {
     timeline_enter(&s->epoch.timeline, s->fsm.phase,
                    s->fsm.phase == PHASE_LOADING ? s->epoch.step : NULL, now);
+}
+
+/* Told to whoever comes after us, too. */
+static void note_served(struct supervisor *s)
+{
+    s->epoch.served = true;
+    torn_mark(s);
 }
 
 static void take_step(struct supervisor *s, const struct fsm_event *event)
@@ -93,6 +147,10 @@ static void take_step(struct supervisor *s, const struct fsm_event *event)
     if ((step.next.failed && !before.failed) || (step.next.unkillable && !before.unkillable))
         failure_begin(s, event->kind, before.phase, step.next.unkillable);
     set_state(s, &step, now);
+    if (s->fsm.paused != before.paused || s->fsm.deadline.pause != before.deadline.pause)
+        note_pause(s, event, now);
+    if (s->fsm.proved && !before.proved)
+        note_served(s);
     for (size_t i = 0; i < step.n_actions; i++)
         actions_run(s, step.actions[i]);
     note_epoch(s, now.monotonic);
@@ -135,7 +193,11 @@ static void on_signal(const struct signalfd_siginfo *info, void *userdata)
 
 static void on_proof(enum fsm_event_kind kind, void *userdata)
 {
-    supervisor_post(userdata, kind);
+    struct supervisor *s = userdata;
+
+    if (kind == FSM_SUITE_PASSED || kind == FSM_LIVE_PASSED)
+        watcher_survived(s->watcher);
+    supervisor_post(s, kind);
 }
 
 static void on_line(const struct log_line *line, void *userdata)
@@ -318,7 +380,7 @@ int supervisor_exit_code(const struct supervisor *s)
 struct status supervisor_status(const struct supervisor *s)
 {
     struct instant now = loop_now();
-    bool cooling = s->fsm.phase == PHASE_COOLING;
+    bool cooling = s->fsm.phase == PHASE_COOLING && !s->fsm.paused;
     usec_t pause = cooling ? usec_sub(s->fsm.deadline.cool, s->phase_since.monotonic) : 0;
 
     return (struct status){
@@ -343,6 +405,9 @@ struct status supervisor_status(const struct supervisor *s)
         .ready_since = s->ready_since,
         .next_start = cooling ? usec_add(s->phase_since.realtime, pause) : 0,
         .next_start_in = cooling ? usec_sub(s->fsm.deadline.cool, now.monotonic) : 0,
+        .paused = s->fsm.paused,
+        .paused_until = s->paused_until,
+        .pause_left = s->fsm.paused ? usec_sub(s->fsm.deadline.pause, now.monotonic) : 0,
         .canary = prover_current(s->prover),
         .proof = prover_last(s->prover),
         .restarts = s->memory.n_restarts,

@@ -73,6 +73,7 @@ struct supervisor {
     const char *reason;       /* of the last change of phase */
     struct instant phase_since;
     usec_t ready_since;       /* realtime; 0 when not ready */
+    usec_t paused_until;      /* realtime; 0 when not paused, or until resumed */
 
     struct cgroup_root *cgroups; /* NULL: a session and a subreaper instead */
     struct output *output;
@@ -103,6 +104,9 @@ DEFINE_CLEANUP(struct supervisor *, supervisor_free);
 
 /* Queues an event of the epoch at hand (or a request) for the next turn. */
 void supervisor_post(struct supervisor *s, enum fsm_event_kind kind);
+/* Queues a request; the newest of its kind counts, and of PAUSE and RESUME the newest of both. pause_usec as
+ * in struct fsm_event. */
+void supervisor_request(struct supervisor *s, enum fsm_event_kind kind, usec_t pause_usec);
 void supervisor_post_decision(struct supervisor *s, const struct fsm_decision *decision);
 /* A snapshot; borrows from the supervisor until the next turn. */
 struct status supervisor_status(const struct supervisor *s);
