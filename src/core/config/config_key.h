@@ -99,7 +99,7 @@ struct config_key {
     const char *const *choices; /* CHOICE and WORD: NULL-terminated; of CHOICE the index is the value */
     const char *default_text;  /* parsed like any value; NULL: unset (NULL, 0; -1 for REAL) */
     bool required;
-    bool needs_restart;        /* a reload does not bring it into force, the unit must be restarted */
+    bool needs_restart;        /* a reload does not bring it into force, but the next start of the server */
     const char *text;          /* for people; scdoc marks may be used */
 };
 

@@ -58,7 +58,7 @@ static void append_facts(struct strbuf *b, const struct config_key *k, const cha
     } else if (k->required) {
         strbuf_append(&facts, ". Required");
     }
-    strbuf_append(&facts, k->needs_restart ? ". A change needs a restart of the unit." : ".");
+    strbuf_append(&facts, k->needs_restart ? ". A change waits for the next start of the server." : ".");
     if (facts.failed)
         b->failed = true;
     else
