@@ -7,8 +7,9 @@
 
 #include "base/parse.h"
 #include "base/str.h"
-#include "core/diagnosis/template.h"
 #include "core/diagnosis/pattern.h"
+#include "core/diagnosis/required.h"
+#include "core/diagnosis/template.h"
 
 #define NEAR_MAX 100000
 #define BLANKS " \t"
@@ -36,6 +37,7 @@ struct finish {
     const struct catalog_draft *drafts;
     struct catalog *catalog;
     struct problems *problems;
+    char ***groups; /* of each signature's patterns */
 };
 
 static int complain(struct finish *f, const struct unit_entry *e, const char *expected)
@@ -268,11 +270,18 @@ static int read_pattern(struct finish *f, const struct unit_entry *e, struct sig
 {
     _cleanup_strbuf_ struct strbuf why = {};
     _cleanup_strv_ char **own = NULL;
+    _cleanup_required_ struct required required = {};
     int r = pattern_check(e->value, &own, &why);
 
     if (r == -EINVAL)
         return problems_add(f->problems, e->file, e->line, "Pattern=%.80s: %s", e->value,
                             str_or_empty(why.data));
+    if (r == 0)
+        r = required_parse(e->value, &required);
+    if (r == 0 && required.n == 0)
+        return problems_add(f->problems, e->file, e->line,
+                            "Pattern=%.80s: expected %zu literal characters in a row in every alternative",
+                            e->value, REQUIRED_MIN_BYTES);
     for (size_t i = 0; r == 0 && own && own[i]; i++)
         r = strv_contains(*groups, own[i]) ? 0 : strv_push(groups, own[i]);
     return r == 0 ? strv_push(&s->patterns, e->value) : r;
@@ -289,27 +298,45 @@ static int read_patterns(struct finish *f, const struct draft *d, struct signatu
     return r;
 }
 
-/* `name` must be a capture of one of the patterns, or the one that a prefix gives. */
-static int check_capture(struct finish *f, const struct unit_entry *e, char *const *groups, const char *name)
+/* `name` must be a capture of the signature, or the one that a prefix gives. */
+static bool is_own_capture(char *const *groups, const char *name)
 {
-    if (strv_contains(groups, name) || str_equal(name, TEMPLATE_RANK))
-        return 0;
+    return strv_contains(groups, name) || str_equal(name, TEMPLATE_RANK);
+}
+
+/* Other signatures of the class lend theirs where a message is broken over lines. */
+static bool is_class_capture(const struct finish *f, const struct class *class, const char *name)
+{
+    for (size_t i = 0; class && i < f->catalog->n_signatures; i++) {
+        if (f->catalog->signatures[i].class == class && strv_contains(f->groups[i], name))
+            return true;
+    }
+    return false;
+}
+
+static int complain_capture(struct finish *f, const struct unit_entry *e, const char *name)
+{
     return problems_add(f->problems, e->file, e->line, "%s= uses %.60s; expected a capture of the pattern",
                         e->key, name);
 }
 
-static int check_captures(struct finish *f, const struct draft *d, const struct signature *s,
-                          char *const *groups)
+static int check_captures(struct finish *f, const struct draft *d, size_t index)
 {
+    const struct signature *s = &f->catalog->signatures[index];
     _cleanup_strv_ char **used = NULL;
+    char **groups = f->groups[index];
     int r = s->hint ? template_names(s->hint, &used) : 0;
 
-    for (size_t i = 0; r == 0 && used && used[i]; i++)
-        r = check_capture(f, d->values[SIGNATURE_HINT], groups, used[i]);
-    for (size_t i = 0; r == 0 && s->fingerprint && s->fingerprint[i]; i++)
-        r = check_capture(f, d->values[SIGNATURE_FINGERPRINT], groups, s->fingerprint[i]);
-    if (r == 0 && s->owner)
-        r = check_capture(f, d->values[SIGNATURE_OWNER], groups, s->owner);
+    for (size_t i = 0; r == 0 && used && used[i]; i++) {
+        if (!is_own_capture(groups, used[i]) && !is_class_capture(f, s->class, used[i]))
+            r = complain_capture(f, d->values[SIGNATURE_HINT], used[i]);
+    }
+    for (size_t i = 0; r == 0 && s->fingerprint && s->fingerprint[i]; i++) {
+        if (!is_own_capture(groups, s->fingerprint[i]))
+            r = complain_capture(f, d->values[SIGNATURE_FINGERPRINT], s->fingerprint[i]);
+    }
+    if (r == 0 && s->owner && !is_own_capture(groups, s->owner))
+        r = complain_capture(f, d->values[SIGNATURE_OWNER], s->owner);
     return r;
 }
 
@@ -335,8 +362,8 @@ static int read_place(struct finish *f, const struct draft *d, struct signature 
 
 static int finish_signature(struct finish *f, const struct draft *d)
 {
-    struct signature *s = &f->catalog->signatures[f->catalog->n_signatures++];
-    _cleanup_strv_ char **groups = NULL;
+    size_t index = f->catalog->n_signatures++;
+    struct signature *s = &f->catalog->signatures[index];
     int r = str_replace(&s->id, d->name);
 
     if (r == 0)
@@ -355,9 +382,27 @@ static int finish_signature(struct finish *f, const struct draft *d)
         r = copy_text(d->values[SIGNATURE_OWNER], &s->owner);
     if (r == 0)
         r = copy_text(d->values[SIGNATURE_HINT], &s->hint);
-    if (r == 0)
-        r = read_patterns(f, d, s, &groups);
-    return r == 0 ? check_captures(f, d, s, groups) : r;
+    return r == 0 ? read_patterns(f, d, s, &f->groups[index]) : r;
+}
+
+static int finish_signatures(struct finish *f)
+{
+    const struct draft_list *drafts = &f->drafts->signatures;
+    size_t index = 0;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < drafts->n; i++) {
+        bool enabled = true;
+
+        r = read_bool(f, drafts->items[i].values[SIGNATURE_ENABLED], &enabled);
+        if (r == 0 && enabled)
+            r = finish_signature(f, &drafts->items[i]);
+    }
+    for (size_t i = 0; r == 0 && i < drafts->n; i++) {
+        if (is_enabled(&drafts->items[i]))
+            r = check_captures(f, &drafts->items[i], index++);
+    }
+    return r;
 }
 
 int catalog_finish(const struct catalog_draft *d, struct catalog *c, struct problems *p)
@@ -367,16 +412,15 @@ int catalog_finish(const struct catalog_draft *d, struct catalog *c, struct prob
 
     c->classes = calloc(d->classes.n + 1, sizeof(*c->classes));
     c->signatures = calloc(d->signatures.n + 1, sizeof(*c->signatures));
-    if (!c->classes || !c->signatures)
-        return -ENOMEM;
+    f.groups = calloc(d->signatures.n + 1, sizeof(*f.groups));
+    if (!c->classes || !c->signatures || !f.groups)
+        r = -ENOMEM;
     for (size_t i = 0; r == 0 && i < d->classes.n; i++)
         r = finish_class(&f, &d->classes.items[i]);
-    for (size_t i = 0; r == 0 && i < d->signatures.n; i++) {
-        bool enabled = true;
-
-        r = read_bool(&f, d->signatures.items[i].values[SIGNATURE_ENABLED], &enabled);
-        if (r == 0 && enabled)
-            r = finish_signature(&f, &d->signatures.items[i]);
-    }
+    if (r == 0)
+        r = finish_signatures(&f);
+    for (size_t i = 0; f.groups && i < c->n_signatures; i++)
+        strv_free(f.groups[i]);
+    free(f.groups);
     return r;
 }

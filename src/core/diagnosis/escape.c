@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "core/diagnosis/charset.h"
 
 #define BELL '\a'
 #define ESCAPE '\x1b'
@@ -12,18 +13,12 @@
 /* A title or a link is longer than a colour, but not endless. */
 #define STRING_MAX ((size_t) 1024)
 
-static bool may_begin_escape(unsigned char c)
-{
-    return c == '[' || c == '^' || c == '#' || c == '\\';
-}
-
 size_t escape_plain_length(const char *s, size_t n)
 {
-    size_t i = 0;
+    size_t i = charset_span_n(s, n, CHARSET_PLAIN);
 
-    while (i < n && (unsigned char) s[i] >= ' ' && (unsigned char) s[i] < 0x7f &&
-           (!may_begin_escape((unsigned char) s[i]) || escape_length(s + i, n - i) == 0))
-        i++;
+    while (i < n && (unsigned char) s[i] >= ' ' && (unsigned char) s[i] < 0x7f && escape_length(s + i, n - i) == 0)
+        i += 1 + charset_span_n(s + i + 1, n - i - 1, CHARSET_PLAIN);
     return i;
 }
 

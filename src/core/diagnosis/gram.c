@@ -3,32 +3,11 @@
 
 #include <stdbool.h>
 
-/* A common pair of bytes weighs as much as two or three entries in the same slot. */
-#define PAIR_COST 40
+/* What another entry in the same slot weighs against common letters, which weigh up to 35 each. */
 #define LOAD_COST 15
 #define WORD_COST 150
 /* What lacks the bytes behind it is met much more often. */
 #define TAIL_COST 60
-
-/* Whether two bytes are often met next to each other in logs: within words, and where words begin and end. */
-static bool is_common_pair(char a, char b)
-{
-    static const char pairs[] =
-        "in er on re at or te ti en st ar es nt to ro al ra ng ed le ne co an nd se de om me io ou it is lo "
-        "ta he th ce ma mo li pr ve em ge pe us ec ct ur un ac el ic as la pa et ad di po ch tr mp si ol up "
-        "no ag be ap ri il ul ut fi am ss wa sa uc ca od ot ho ke ff fo of gp pu gr im ir iz ll mi ns oa op "
-        "os ow pl qu rc rt rr rs sh so sp su tc tt ty ue ui um wi wo ";
-    static const char firsts[] = "acdefilmnoprstuw", lasts[] = "denrsty:,.)";
-    const char pair[] = {a, b, ' ', '\0'};
-
-    if (a == '\0' || b == '\0')
-        return false;
-    if (a == ' ')
-        return strchr(firsts, b);
-    if (b == ' ')
-        return strchr(lasts, a);
-    return strstr(pairs, pair);
-}
 
 /* Whether four bytes are part of a word that servers write all day. */
 static bool is_everyday(const char *s)
@@ -46,8 +25,7 @@ static bool is_everyday(const char *s)
     return strstr(words, gram);
 }
 
-/* How often four such bytes are met in logs, roughly: what counts are everyday words, then common pairs, then
- * common letters. */
+/* How often four such bytes are met in logs, roughly: what counts are everyday words, then common letters. */
 static uint32_t commonness(const char *s)
 {
     static const char letters[] = " etaoinrslcdmpugf0123456789.:_-/=,";
@@ -57,7 +35,6 @@ static uint32_t commonness(const char *s)
         const char *at = s[i] != '\0' ? strchr(letters, s[i]) : NULL;
 
         sum += at ? (uint32_t) (sizeof(letters) - (size_t) (at - letters)) : 0;
-        sum += i > 0 && is_common_pair(s[i - 1], s[i]) ? PAIR_COST : 0;
     }
     return sum;
 }
@@ -70,15 +47,16 @@ static uint32_t cost_of(const char *literal, size_t len, size_t at, const uint32
 
 uint32_t gram_choose(const char *literal, size_t len, const uint32_t *loads, unsigned shift)
 {
-    uint32_t best = 0, least = UINT32_MAX;
+    uint32_t best = 0, least = UINT32_MAX, last = cost_of(literal, len, 0, loads, shift);
 
-    for (size_t i = 0; i + GRAM_BYTES + 1 <= len; i++) {
-        uint32_t cost = cost_of(literal, len, i, loads, shift) + cost_of(literal, len, i + 1, loads, shift);
+    for (size_t i = 1; i + GRAM_BYTES <= len; i++) {
+        uint32_t cost = cost_of(literal, len, i, loads, shift);
 
-        if (cost < least) {
-            least = cost;
-            best = (uint32_t) i;
+        if (last + cost < least) {
+            least = last + cost;
+            best = (uint32_t) i - 1;
         }
+        last = cost;
     }
     return best;
 }

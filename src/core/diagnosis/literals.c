@@ -17,6 +17,9 @@
 #define ADDING_LOG2_SLOTS 12
 #define MAX_LOG2_SLOTS 16
 
+/* For grams of three bytes. */
+#define SHORT_BITS 4096
+
 /* Positions that are looked at in one go. */
 #define BLOCK ((size_t) 128)
 
@@ -53,7 +56,7 @@ struct literals {
     uint32_t *filters;     /* by slot: which sums of the four bytes behind a gram its entries have */
     size_t n_entries;
     size_t short_entries;  /* where those of three bytes begin */
-    bool short_firsts[256]; /* with which bytes */
+    uint64_t short_bits[SHORT_BITS / 64]; /* a bit for the hash of those three */
     size_t *found;         /* by the last scan */
     size_t n_found;
     const char *text;      /* of the last scan */
@@ -146,6 +149,16 @@ static void set_bit(struct literals *l, uint32_t hash)
     l->bits[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
+static unsigned short_bit(uint64_t word)
+{
+    return (uint32_t) (word & 0xffffff) * GRAM_FACTOR >> 20;
+}
+
+static bool has_short_bit(const struct literals *l, uint64_t word)
+{
+    return l->short_bits[short_bit(word) / 64] >> short_bit(word) % 64 & 1;
+}
+
 static void fill_entry(const struct literals *l, size_t id, uint32_t gram, struct entry *e)
 {
     size_t n = MIN(sizeof(e->word), l->items[id].len - gram);
@@ -193,15 +206,11 @@ static void enter_short(struct literals *l, size_t id, size_t at)
 
     memcpy(gram, l->items[id].text + 1, GRAM_BYTES - 1);
     for (unsigned c = 0; c < 256; c++) {
-        uint32_t hash;
-
         gram[GRAM_BYTES - 1] = (char) c;
-        hash = gram_hash(gram);
-        set_bit(l, hash);
-        l->filters[hash >> l->slot_shift] = UINT32_MAX;
+        set_bit(l, gram_hash(gram));
     }
-    l->short_firsts[(unsigned char) gram[0]] = true;
     fill_entry(l, id, 1, &l->entries[at]);
+    l->short_bits[short_bit(l->entries[at].word) / 64] |= UINT64_C(1) << short_bit(l->entries[at].word) % 64;
 }
 
 static void enter_all(struct literals *l, const uint32_t *grams)
@@ -283,7 +292,7 @@ static void look_at(struct literals *l, size_t i)
     uint64_t word = gram_word(l->text + i, l->len - i);
 
     look(l, slot[0], slot[1], i, word);
-    if (l->short_firsts[(unsigned char) ascii_lower(l->text[i])])
+    if (has_short_bit(l, word))
         look(l, l->short_entries, l->n_entries, i, word);
 }
 
@@ -312,9 +321,10 @@ static size_t sift(const struct literals *l, uint64_t found, size_t at, size_t p
     for (; found != 0; found &= found - 1) {
         size_t i = at + 2 * (size_t) __builtin_ctzll(found);
         uint32_t slot = gram_hash(l->text + i) >> l->slot_shift;
+        uint64_t word = gram_word(l->text + i, l->len - i);
 
         passed[n] = i;
-        n += l->filters[slot] >> gram_sum(gram_word(l->text + i, l->len - i)) & 1;
+        n += (l->filters[slot] >> gram_sum(word) & 1) | has_short_bit(l, word);
     }
     return n;
 }

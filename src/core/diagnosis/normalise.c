@@ -169,22 +169,31 @@ static int clean_piece(const struct piece *piece, const char *s, size_t n)
     return 0;
 }
 
+/* Where the next c stands, `end` if nowhere. */
+static const char *find(const char *s, const char *end, char c)
+{
+    const char *at = s < end ? memchr(s, c, (size_t) (end - s)) : NULL;
+
+    return at ? at : end;
+}
+
 int normalise_line(struct normaliser *n, const char *line, size_t len, normalise_fn fn, void *userdata)
 {
     struct piece piece = {.normaliser = n, .fn = fn, .userdata = userdata};
-    const char *end = line + len;
+    const char *end = line + len, *newline = find(line, end, '\n'), *carriage = find(line, end, '\r');
 
     n->line++;
     while (line < end) {
-        const char *stop = line;
-        int r;
+        const char *stop = MIN(newline, carriage);
+        int r = clean_piece(&piece, line, (size_t) (stop - line));
 
-        while (stop < end && *stop != '\n' && *stop != '\r')
-            stop++;
-        r = clean_piece(&piece, line, (size_t) (stop - line));
         if (r < 0)
             return r;
         line = stop + 1;
+        if (newline < line)
+            newline = find(line, end, '\n');
+        if (carriage < line)
+            carriage = find(line, end, '\r');
     }
     return 0;
 }

@@ -4,14 +4,8 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "core/diagnosis/charset.h"
 #include "core/diagnosis/timestamp.h"
-
-#define LOWER "abcdefghijklmnopqrstuvwxyz"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS "0123456789"
-#define WORD LOWER UPPER DIGITS "_"
-#define DOTTED WORD "."
-#define HOST WORD ".-"
 
 /* No line has more. */
 #define PREFIXES_MAX 16
@@ -38,7 +32,9 @@ static bool begins(const char *s, const char *with)
 
 static const char *skip_blanks(const char *s)
 {
-    return s + strspn(s, " \t");
+    while (*s == ' ' || *s == '\t')
+        s++;
+    return s;
 }
 
 static const char *skip_blank(const char *s)
@@ -49,7 +45,7 @@ static const char *skip_blank(const char *s)
 /* Digits, at least one; NULL otherwise. */
 static const char *skip_number(const char *s, int64_t *ret)
 {
-    size_t n = strspn(s, DIGITS);
+    size_t n = charset_span(s, CHARSET_DIGIT);
 
     if (n == 0 || n > 18)
         return NULL;
@@ -68,7 +64,7 @@ static size_t level_length(const char *s)
         "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "ERR", "CRITICAL", "FATAL",
         "SEVERE", "VERBOSE",
     };
-    size_t n = strspn(s, UPPER);
+    size_t n = charset_span(s, CHARSET_UPPER);
 
     for (size_t i = 0; n > 0 && i < ARRAY_SIZE(levels); i++) {
         if (strlen(levels[i]) == n && strncmp(s, levels[i], n) == 0)
@@ -80,7 +76,7 @@ static size_t level_length(const char *s)
 /* "TP3", "DP0", "PP1": capitals and digits, as engines number their ranks. */
 static size_t rank_length(const char *s)
 {
-    size_t letters = strspn(s, UPPER), digits = strspn(s + letters, DIGITS);
+    size_t letters = charset_span(s, CHARSET_UPPER), digits = charset_span(s + letters, CHARSET_DIGIT);
 
     return letters >= 2 && letters <= 3 && digits > 0 && digits <= 5 ? letters + digits : 0;
 }
@@ -109,7 +105,7 @@ static void note_best_rank(struct parse *p, const char *s, size_t n)
 /* What follows "NAME.EXT:123", as in "[core.py:708]" and "File.cpp:1595"; NULL if it is not there. */
 static const char *skip_place(const char *s)
 {
-    size_t path = strspn(s, WORD "./+-");
+    size_t path = charset_span(s, CHARSET_PATH);
     const char *dot = path > 0 ? memrchr(s, '.', path) : NULL;
 
     if (!dot || dot == s || s[path] != ':' || (size_t) (s + path - dot) > 5)
@@ -148,7 +144,7 @@ static const char *level(const char *s, struct parse *p)
 static const char *logger_name(const char *s, struct parse *p)
 {
     static const char *const exceptions[] = {"Error", "Exception", "Warning", "Exit", "Interrupt"};
-    size_t n = p->logger ? strspn(s, DOTTED) : 0;
+    size_t n = p->logger ? charset_span(s, CHARSET_DOTTED) : 0;
 
     if (n == 0 || s[n] != ':' || (s[n + 1] == '\0'))
         return NULL;
@@ -174,7 +170,7 @@ static const char *dash(const char *s, struct parse *p)
 /* "xinference.api 4247 ERROR    " behind a time stamp. */
 static const char *logger_pid_level(const char *s, struct parse *p)
 {
-    size_t name = p->stamped && !p->levelled ? strspn(s, DOTTED) : 0;
+    size_t name = p->stamped && !p->levelled ? charset_span(s, CHARSET_DOTTED) : 0;
     const char *end = name > 0 && s[name] == ' ' ? skip_number(s + name + 1, &p->found.pid) : NULL;
 
     if (!end || *end != ' ' || level_length(end + 1) == 0) {
@@ -211,7 +207,7 @@ static const char *glog_body(const char *s, struct parse *p)
     if (!end)
         return NULL;
     end = skip_blanks(end);
-    if (strspn(end, DIGITS) > 0 && end[strspn(end, DIGITS)] == ' ') {
+    if (charset_span(end, CHARSET_DIGIT) > 0 && end[charset_span(end, CHARSET_DIGIT)] == ' ') {
         end = skip_number(end, &p->found.pid);
         end = end ? skip_blanks(end) : NULL;
     }
@@ -248,9 +244,9 @@ static const char *llama_prefix(const char *s, struct parse *p)
 /* "host1 ident[4242]: " or "host1 kernel: " behind a time stamp, and "kernel: " anywhere. */
 static const char *syslog_ident(const char *s, struct parse *p)
 {
-    size_t host = p->stamped && !p->levelled ? strspn(s, HOST) : 0;
+    size_t host = p->stamped && !p->levelled ? charset_span(s, CHARSET_HOST) : 0;
     const char *ident = host > 0 && s[host] == ' ' ? s + host + 1 : s;
-    size_t n = strspn(ident, HOST ":@/");
+    size_t n = charset_span(ident, CHARSET_HOST | CHARSET_COLON | CHARSET_AT | CHARSET_SLASH_PLUS);
     const char *end;
 
     if (begins(ident, "kernel: ")) {
@@ -266,7 +262,7 @@ static const char *syslog_ident(const char *s, struct parse *p)
 /* "kern  :warn  : " of dmesg -x */
 static const char *dmesg_facility(const char *s, struct parse *p unused)
 {
-    size_t facility = strspn(s, LOWER);
+    size_t facility = charset_span(s, CHARSET_LOWER);
     const char *severity;
     size_t n;
 
@@ -276,7 +272,7 @@ static const char *dmesg_facility(const char *s, struct parse *p unused)
     if (*severity != ':')
         return NULL;
     severity++;
-    n = strspn(severity, LOWER);
+    n = charset_span(severity, CHARSET_LOWER);
     severity = skip_blanks(severity + n);
     return n > 0 && *severity == ':' ? skip_blank(severity + 1) : NULL;
 }
@@ -284,10 +280,10 @@ static const char *dmesg_facility(const char *s, struct parse *p unused)
 /* "vllm-1  | " of docker compose. */
 static const char *compose(const char *s, struct parse *p)
 {
-    size_t n = strspn(s, HOST);
+    size_t n = charset_span(s, CHARSET_HOST);
     const char *bar = skip_blanks(s + n);
 
-    if (p->found.length > 0 || n == 0 || strspn(s, DIGITS) == n || bar == s + n || !begins(bar, "| "))
+    if (p->found.length > 0 || n == 0 || charset_span(s, CHARSET_DIGIT) == n || bar == s + n || !begins(bar, "| "))
         return NULL;
     return bar + 2;
 }
@@ -295,7 +291,7 @@ static const char *compose(const char *s, struct parse *p)
 /* "stdout F " of container runtimes, "stderr/ERROR  " of front ends. */
 static const char *stream_name(const char *s, struct parse *p)
 {
-    size_t n = strspn(s, LOWER);
+    size_t n = charset_span(s, CHARSET_LOWER);
 
     if (!p->stamped || n == 0)
         return NULL;
@@ -326,7 +322,7 @@ static const char *logfmt(const char *s, struct parse *p)
 /* "text_generation_launcher: ", "shard-manager: " behind a time stamp and a level. */
 static const char *tracing_target(const char *s, struct parse *p)
 {
-    size_t n = p->stamped && p->levelled ? strspn(s, LOWER DIGITS "_-:") : 0;
+    size_t n = p->stamped && p->levelled ? charset_span(s, CHARSET_LOWER | CHARSET_DIGIT | CHARSET_UNDERSCORE | CHARSET_DASH | CHARSET_COLON) : 0;
 
     if (n < 2 || s[n - 1] != ':' || s[n] != ' ')
         return NULL;
@@ -338,7 +334,7 @@ static const char *tracing_target(const char *s, struct parse *p)
 /* "host1:329:330 [0] " of NCCL. */
 static const char *nccl(const char *s, struct parse *p)
 {
-    size_t host = strspn(s, HOST);
+    size_t host = charset_span(s, CHARSET_HOST);
     int64_t pid = -1;
     const char *end = host > 0 && s[host] == ':' ? skip_number(s + host + 1, &pid) : NULL;
 
@@ -414,20 +410,20 @@ static bool is_name_group(const char *s, size_t n, struct parse *p)
         return false;
     if (n == 2 && strchr("TDIVWEF", *inside))
         return p->levelled = true;
-    return (memchr(inside, '.', n - 1) && strspn(inside, DOTTED) == n - 1) ||
-        strspn(inside, DIGITS "/") == n - 1;
+    return (memchr(inside, '.', n - 1) && charset_span(inside, CHARSET_DOTTED) == n - 1) ||
+        charset_span(inside, CHARSET_DIGIT | CHARSET_SLASH_PLUS) == n - 1;
 }
 
 /* "[host1:345  :0:4945]" of UCX */
 static bool is_ucx_group(const char *s, size_t n, struct parse *p)
 {
-    size_t host = strspn(s + 1, HOST);
+    size_t host = charset_span(s + 1, CHARSET_HOST);
     const char *rest = s + 1 + host;
     int64_t pid = -1;
 
-    if (host == 0 || *rest != ':' || !skip_number(rest + 1, &pid) || strspn(rest, DIGITS ": ") != n - 1 - host)
+    if (host == 0 || *rest != ':' || !skip_number(rest + 1, &pid) || strspn(rest, "0123456789: ") != n - 1 - host)
         return false;
-    if (strspn(rest, DIGITS ":") == n - 1 - host)
+    if (charset_span(rest, CHARSET_DIGIT | CHARSET_COLON) == n - 1 - host)
         return false;
     p->found.pid = pid;
     return true;
@@ -451,20 +447,20 @@ static const char *bracketed(const char *s, struct parse *p)
 /* "[rank1]:" of torch, "[1,0]<stderr>:" of mpirun */
 static const char *rank_group(const char *s, struct parse *p)
 {
-    size_t n = *s == '[' ? strspn(s + 1, WORD ",") : 0;
+    size_t n = *s == '[' ? charset_span(s + 1, CHARSET_WORD | CHARSET_COMMA) : 0;
     const char *end = s + n + 2;
 
     if (n == 0 || s[n + 1] != ']')
         return NULL;
-    if (begins(s, "[rank") && strspn(s + 5, DIGITS) == n - 4 && *end == ':') {
+    if (begins(s, "[rank") && charset_span(s + 5, CHARSET_DIGIT) == n - 4 && *end == ':') {
         note_rank(p, s + 1, n);
         p->found.own = true;
         return skip_blank(end + 1);
     }
-    if (strspn(s + 1, DIGITS ",") != n || (!begins(end, "<stdout>:") && !begins(end, "<stderr>:")))
+    if (charset_span(s + 1, CHARSET_DIGIT | CHARSET_COMMA) != n || (!begins(end, "<stdout>:") && !begins(end, "<stderr>:")))
         return NULL;
     if (!p->found.rank && memchr(s, ',', n))
-        note_rank(p, strchr(s, ',') + 1, strspn(strchr(s, ',') + 1, DIGITS));
+        note_rank(p, strchr(s, ',') + 1, charset_span(strchr(s, ',') + 1, CHARSET_DIGIT));
     return end + strlen("<stdout>:");
 }
 

@@ -155,12 +155,35 @@ static int end_run(struct run *run, struct need *n)
     return r;
 }
 
+static int append_to_text(char **text, const char *more)
+{
+    size_t length = strlen(*text), n = strlen(more) + 1;
+    char *grown = realloc(*text, length + n);
+
+    if (!grown)
+        return -ENOMEM;
+    memcpy(grown + length, more, n);
+    *text = grown;
+    return 0;
+}
+
+static int append_to_run(struct run *run, const char *more)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && run->texts[i]; i++)
+        r = append_to_text(&run->texts[i], more);
+    return r;
+}
+
 /* Each text of the run with each of `more` behind it. */
 static int multiply_run(struct run *run, const struct need *n, char *const *more)
 {
     _cleanup_strv_ char **product = NULL;
     char *nothing[] = {(char[]){""}, NULL}, *const *texts = run->texts ? run->texts : nothing;
 
+    if (run->texts && !more[1])
+        return append_to_run(run, more[0]);
     for (size_t i = 0; texts[i]; i++) {
         for (size_t k = 0; more[k]; k++) {
             _cleanup_free_ char *text = str_format("%s%s", texts[i], more[k]);

@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define DIGITS "0123456789"
+#include "core/diagnosis/charset.h"
 
 static const char *skip_digits(const char *s, size_t min, size_t max)
 {
-    size_t n = s ? strspn(s, DIGITS) : 0;
+    size_t n = s ? charset_span(s, CHARSET_DIGIT) : 0;
 
     return n >= min && n <= max ? s + n : NULL;
 }
@@ -81,8 +81,8 @@ static const char *skip_numeric(const char *s)
 /* A month or a weekday in any language: three or four letters, the first a capital. */
 static const char *skip_name(const char *s)
 {
-    size_t n = strcspn(s, " ");
-    bool letters = *s >= 'A' && *s <= 'Z' && n >= 3 && n <= 6;
+    size_t n = *s >= 'A' && *s <= 'Z' ? strcspn(s, " ") : 0;
+    bool letters = n >= 3 && n <= 6;
 
     for (size_t i = 1; letters && i < n; i++)
         letters = (s[i] >= 'a' && s[i] <= 'z') || s[i] == '.' || (unsigned char) s[i] >= 0x80;
