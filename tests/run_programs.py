@@ -50,7 +50,8 @@ def describe_status(status, timeout):
 def run_unit(program, options):
     """Returns what is wrong (None if nothing), and a note on what was done."""
     name = pathlib.Path(program).name
-    results = pathlib.Path(options.results) / name
+    # Absolute, since a test may change its directory before cmocka writes.
+    results = pathlib.Path(options.results).resolve() / name
     results.mkdir(parents=True)
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="xml",
                        CMOCKA_XML_FILE=str(results / "%g.xml"))

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -307,11 +308,16 @@ static void nothing_leaks_into_it(void unused **state)
     assert_string_equal(output, "0\n1\n2\n3"); /* the last is the directory that ls reads */
 }
 
+/* 32 and 33 are glibc's own: whoever was started through posix_spawn(), as make does it, has them ignored, and
+ * sigaction(2) does not touch them. */
+#define LIBC_SIGNALS (UINT64_C(3) << 31)
+
 static void signals_are_reset(void unused **state)
 {
     struct child_spec spec = spec_of(WORLD_VECTOR("/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"));
     struct sigaction ignore = {.sa_handler = SIG_IGN}, pipe_before, usr1_before;
     sigset_t term, before;
+    uint64_t blocked, ignored;
     char output[128];
 
     (void) sigemptyset(&term);
@@ -320,7 +326,9 @@ static void signals_are_reset(void unused **state)
     assert_int_equal(sigaction(SIGPIPE, &ignore, &pipe_before), 0);
     assert_int_equal(sigaction(SIGUSR1, &ignore, &usr1_before), 0);
     run_for_output(spec, output, sizeof(output));
-    assert_string_equal(output, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000");
+    assert_int_equal(sscanf(output, "SigBlk:\t%" SCNx64 "\nSigIgn:\t%" SCNx64, &blocked, &ignored), 2);
+    assert_int_equal(blocked, 0);
+    assert_int_equal(ignored & ~LIBC_SIGNALS, 0);
     assert_int_equal(sigaction(SIGPIPE, &pipe_before, NULL), 0);
     assert_int_equal(sigaction(SIGUSR1, &usr1_before, NULL), 0);
     assert_int_equal(sigprocmask(SIG_SETMASK, &before, &term), 0);

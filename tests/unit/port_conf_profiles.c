@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "core/diagnosis/normalise.h"
-#include "core/diagnosis/pattern.h"
+#include "core/diagnosis/matcher.h"
 #include "port/conf_files.h"
 #include "port/conf_read.h"
 #include "world.h"
@@ -61,24 +61,18 @@ static void usual_ports(void unused **state)
     }
 }
 
-/* The phase whose patterns match the last record of a line; records before it are glued progress bars. */
+/* The phase that the last record of a line begins; records before it are glued progress bars. */
 struct found {
-    const struct config *config;
-    struct pattern_scratch *scratch;
+    struct matcher *matcher;
     const char *phase;
 };
 
-static bool matches(const struct found *f, const struct phase_config *phase, const struct record *record)
+static void on_match(const struct match *match, void *userdata)
 {
-    for (size_t i = 0; phase->patterns[i]; i++) {
-        _cleanup_(pattern_freep) struct pattern *p = NULL;
-        struct pattern_hit hit;
+    struct found *f = userdata;
 
-        assert_int_equal(pattern_new(phase->patterns[i], &p), 0);
-        if (pattern_match(p, f->scratch, record->text, record->len, 0, false, &hit) > 0)
-            return true;
-    }
-    return false;
+    assert_true(str_empty(f->phase));
+    f->phase = match->phase->name;
 }
 
 static void on_record(const struct record *record, void *userdata)
@@ -86,12 +80,7 @@ static void on_record(const struct record *record, void *userdata)
     struct found *f = userdata;
 
     f->phase = "";
-    for (size_t i = 0; i < f->config->n_phases; i++) {
-        if (!matches(f, &f->config->phases[i], record))
-            continue;
-        assert_row(record->text, str_empty(f->phase));
-        f->phase = f->config->phases[i].name;
-    }
+    assert_int_equal(matcher_scan(f->matcher, LOG_SERVER, record->text, record->len, on_match, f), 0);
 }
 
 static void phases_are_recognised(void unused **state)
@@ -146,15 +135,18 @@ static void phases_are_recognised(void unused **state)
         {"openai", "INFO:     Application startup complete.", "http"},
     };
 
+    static const struct catalog none;
+
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         _cleanup_(config_freep) struct config *c = with_profile(rows[i].profile);
         _cleanup_(normaliser_freep) struct normaliser *n = NULL;
-        _cleanup_(pattern_scratch_freep) struct pattern_scratch *scratch = NULL;
-        struct found found = {.config = c};
+        _cleanup_(matcher_freep) struct matcher *m = NULL;
+        _cleanup_strv_ char **errors = NULL;
+        struct found found = {};
 
         assert_int_equal(normaliser_new(&n), 0);
-        assert_int_equal(pattern_scratch_new(&scratch), 0);
-        found.scratch = scratch;
+        assert_int_equal(matcher_new(&none, NULL, c->phases, c->n_phases, &m, &errors), 0);
+        found.matcher = m;
         assert_int_equal(normalise_line(n, rows[i].line, strlen(rows[i].line), on_record, &found), 0);
         assert_row(rows[i].line, str_equal(found.phase, rows[i].phase));
     }
