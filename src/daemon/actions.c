@@ -127,6 +127,7 @@ static void spawn(struct supervisor *s)
         supervisor_post(s, FSM_SPAWN_FAILED);
         return;
     }
+    counters_started(&s->counters);
     torn_mark(s);
     supervisor_post(s, FSM_SPAWNED);
 }

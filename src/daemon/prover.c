@@ -28,7 +28,7 @@ struct prover {
     struct loop *loop;
     struct http *http;
     const struct config *config;
-    prover_event_fn fn;
+    const struct prover_events *events;
     void *userdata;
 
     const struct processes *processes;
@@ -55,7 +55,7 @@ struct prover {
 static void on_timer(void *userdata);
 static void send_canary(struct prover *p, const struct canary_config *c, usec_t timeout_usec);
 
-int prover_new(struct loop *l, const struct config *config, prover_event_fn fn, void *userdata,
+int prover_new(struct loop *l, const struct config *config, const struct prover_events *events, void *userdata,
                struct prover **ret)
 {
     _cleanup_(prover_freep) struct prover *p = calloc(1, sizeof *p);
@@ -63,7 +63,7 @@ int prover_new(struct loop *l, const struct config *config, prover_event_fn fn, 
 
     if (!p)
         return -ENOMEM;
-    *p = (struct prover){ .loop = l, .config = config, .fn = fn, .userdata = userdata };
+    *p = (struct prover){ .loop = l, .config = config, .events = events, .userdata = userdata };
     r = http_new(l, &p->http);
     if (r == 0)
         r = loop_timer_new(l, on_timer, p, &p->timer);
@@ -75,7 +75,7 @@ int prover_new(struct loop *l, const struct config *config, prover_event_fn fn, 
 
 static void emit(struct prover *p, enum fsm_event_kind kind)
 {
-    p->fn(kind, p->userdata);
+    p->events->event(kind, p->userdata);
 }
 
 static void again_in(struct prover *p, usec_t pause_usec)
@@ -301,6 +301,13 @@ static void live_verdict(struct prover *p)
     emit(p, p->last.verdict == VERDICT_GENERATED ? FSM_LIVE_PASSED : FSM_LIVE_FAILED);
 }
 
+static void tell_proof(struct prover *p)
+{
+    struct proof proof = prover_last(p);
+
+    p->events->proof(&proof, p->userdata);
+}
+
 static void on_canary(const struct http_answer *answer, void *userdata)
 {
     struct prover *p = userdata;
@@ -318,6 +325,7 @@ static void on_canary(const struct http_answer *answer, void *userdata)
         return;
     }
     remember(p, c->name, &j);
+    tell_proof(p);
     if (p->stage == STAGE_LIVE)
         live_verdict(p);
     else

@@ -12,7 +12,6 @@
 #include "port/loop.h"
 
 struct prover;
-typedef void (*prover_event_fn)(enum fsm_event_kind kind, void *userdata);
 
 /* The last canary that was answered or given up. Strings borrowed until the next one ends. */
 struct proof {
@@ -24,8 +23,14 @@ struct proof {
     usec_t ended_realtime;
 };
 
-must_check int prover_new(struct loop *l, const struct config *config, prover_event_fn fn, void *userdata,
-                          struct prover **ret);
+struct prover_events {
+    void (*event)(enum fsm_event_kind kind, void *userdata);
+    void (*proof)(const struct proof *proof, void *userdata); /* each canary's, borrowed until it returns */
+};
+
+/* `events` are borrowed for the prover's life. */
+must_check int prover_new(struct loop *l, const struct config *config, const struct prover_events *events,
+                          void *userdata, struct prover **ret);
 /* A new epoch: nothing is proved, nothing known of the server. */
 void prover_begin(struct prover *p);
 /* Watches for the port of the epoch, then runs the suite. `processes` are those of the epoch, borrowed

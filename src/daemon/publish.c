@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "daemon/bus_api.h"
+#include "daemon/health_http.h"
 #include "daemon/supervisor.h"
 #include "port/lock.h"
 #include "port/notify.h"
@@ -23,6 +24,7 @@
 struct publisher {
     struct supervisor *supervisor;
     struct bus_api *bus;
+    struct health_http *http; /* NULL: off */
     struct loop_timer *tick;
     struct loop_timer *watchdog;
     usec_t watchdog_usec; /* half of what systemd allows; 0: off */
@@ -163,6 +165,8 @@ int publisher_new(struct supervisor *s, struct publisher **ret)
         r = loop_timer_new(s->loop, on_watchdog, p, &p->watchdog);
     if (r == 0)
         r = bus_api_new(s, &p->bus);
+    if (r == 0)
+        r = health_http_new(s, &p->http);
     if (r < 0)
         return r;
     if (p->watchdog_usec > 0)
@@ -175,6 +179,7 @@ void publisher_free(struct publisher *p)
 {
     if (!p)
         return;
+    health_http_free(p->http);
     bus_api_free(p->bus);
     loop_timer_free(p->tick);
     loop_timer_free(p->watchdog);

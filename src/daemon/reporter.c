@@ -110,6 +110,7 @@ void reporter_report(struct supervisor *s, struct report_facts *facts)
     text = report_text(facts);
     r = write_report(s, facts, text, &path);
     remember(s, facts, path);
+    counters_failed(&s->counters, facts->cause->class_name);
     tell(s, facts, path ? NULL : text);
     if (r < 0)
         log_say(s->log, LOG_WARNING, "The report could not be written below %s/%s: %s", s->paths->state,

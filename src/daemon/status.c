@@ -17,6 +17,11 @@ void last_failure_release(struct last_failure *f)
     *f = (struct last_failure){};
 }
 
+bool status_ready(const struct status *s)
+{
+    return s->state == UNIT_ACTIVE;
+}
+
 static json_t *moment(usec_t realtime)
 {
     char text[FORMAT_TIMESTAMP_MAX];

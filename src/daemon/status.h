@@ -10,6 +10,7 @@
 
 #include "base/timeutil.h"
 #include "core/supervision/fsm.h"
+#include "daemon/counters.h"
 #include "daemon/prover.h"
 
 /* The last failure of this supervisor's life. Strings owned by the supervisor; class_name NULL: none yet. */
@@ -55,8 +56,11 @@ struct status {
     uint64_t restarts;     /* within the budget's window */
     uint64_t budget;
     const struct last_failure *failure;
+    const struct counters *counters;
 };
 
+/* Whether the last proof stands. */
+bool status_ready(const struct status *s);
 /* Holds no elapsed times, only moments: it changes when something happens, not as time goes by.
  * *ret is a new reference. -ENOMEM only. */
 must_check int status_json(const struct status *s, json_t **ret);

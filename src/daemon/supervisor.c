@@ -135,6 +135,7 @@ static void note_epoch(struct supervisor *s, usec_t now)
 static void note_served(struct supervisor *s)
 {
     s->epoch.served = true;
+    counters_ready(&s->counters, usec_sub(loop_now().monotonic, s->epoch.started.monotonic));
     torn_mark(s);
 }
 
@@ -191,13 +192,20 @@ static void on_signal(const struct signalfd_siginfo *info, void *userdata)
     supervisor_post(s, FSM_STOP);
 }
 
-static void on_proof(enum fsm_event_kind kind, void *userdata)
+static void on_prover_event(enum fsm_event_kind kind, void *userdata)
 {
     struct supervisor *s = userdata;
 
     if (kind == FSM_SUITE_PASSED || kind == FSM_LIVE_PASSED)
         watcher_survived(s->watcher);
     supervisor_post(s, kind);
+}
+
+static void on_proof(const struct proof *proof, void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    counters_canary(&s->counters, proof->verdict, proof->total_usec);
 }
 
 static void on_line(const struct log_line *line, void *userdata)
@@ -242,6 +250,11 @@ static const struct watcher_events watcher_events = {
     .progress = on_progress,
     .step = on_step,
     .decisive = on_decisive,
+};
+
+static const struct prover_events prover_events = {
+    .event = on_prover_event,
+    .proof = on_proof,
 };
 
 static const struct output_events output_events = {
@@ -327,7 +340,7 @@ static int open_handles(struct supervisor *s, char ***ret_errors)
     if (r == 0)
         r = progress_new(s->loop, s->limits.stall_usec, on_progress, s, &s->progress);
     if (r == 0)
-        r = prover_new(s->loop, s->config, on_proof, s, &s->prover);
+        r = prover_new(s->loop, s->config, &prover_events, s, &s->prover);
     if (r == 0)
         r = watcher_new(s->catalog, s->config, &watcher_events, s, &s->watcher, ret_errors);
     if (r < 0)
@@ -392,7 +405,7 @@ struct status supervisor_status(const struct supervisor *s)
         .state = fsm_unit_state(&s->fsm),
         .phase = s->fsm.phase,
         .reason = s->reason,
-        .step = s->epoch.step,
+        .step = s->fsm.phase == PHASE_LOADING ? s->epoch.step : NULL,
         .epoch = s->fsm.epoch,
         .attempt = s->fsm.attempt,
         .server_pid = s->fsm.alive && s->epoch.child ? child_pid(s->epoch.child) : 0,
@@ -413,6 +426,7 @@ struct status supervisor_status(const struct supervisor *s)
         .restarts = s->memory.n_restarts,
         .budget = s->config->restart.budget,
         .failure = &s->last_failure,
+        .counters = &s->counters,
     };
 }
 
@@ -431,6 +445,7 @@ void supervisor_free(struct supervisor *s)
     cgroup_root_free(s->cgroups);
     policy_memory_release(&s->memory);
     last_failure_release(&s->last_failure);
+    counters_release(&s->counters);
     (void) close_fd(s->state_fd);
     (void) close_fd(s->reports_fd);
     for (size_t i = 0; i < N_STOP_SIGNALS; i++)

@@ -11,6 +11,7 @@
 #include "core/diagnosis/catalog.h"
 #include "core/supervision/fsm.h"
 #include "core/supervision/policy.h"
+#include "daemon/counters.h"
 #include "daemon/identity.h"
 #include "daemon/log.h"
 #include "daemon/output.h"
@@ -86,6 +87,7 @@ struct supervisor {
 
     struct policy_memory memory;
     struct last_failure last_failure;
+    struct counters counters;
     int state_fd;   /* /var/lib/coalmine/NAME; -1 when it cannot be had */
     int reports_fd; /* and reports/ in it */
 };
