@@ -130,6 +130,23 @@ void child_free(struct child *c)
     free(c);
 }
 
+static void free_abandoned(const struct child_exit *e unused, void *userdata)
+{
+    child_free(userdata);
+}
+
+void child_abandon(struct child *c)
+{
+    if (!c)
+        return;
+    if (c->gone) {
+        child_free(c);
+        return;
+    }
+    c->fn = free_abandoned;
+    c->userdata = c;
+}
+
 bool child_is_watched(pid_t pid)
 {
     for (const struct child *c = watched; c; c = c->next) {

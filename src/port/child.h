@@ -46,6 +46,9 @@ int child_signal_group(struct child *c, int signo);
 /* Stops watching; does not kill and does not reap. */
 void child_free(struct child *c);
 DEFINE_CLEANUP(struct child *, child_free);
+/* Gives it up: nothing is told any more, but as long as the loop runs it is reaped when it ends, and then
+ * the struct frees itself. For one that was killed and may take its time. NULL is fine. */
+void child_abandon(struct child *c);
 
 /* True if the process has a struct child that will reap it. */
 bool child_is_watched(pid_t pid);

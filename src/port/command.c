@@ -7,42 +7,54 @@
 
 #include "base/str.h"
 
-#define READ_CHUNK 4096
-/* At most so much in one turn of the loop: a command that floods must not starve the rest. */
+#define READ_SIZE 4096
+/* At most so many in one turn of the loop: a command that floods must not starve the rest. */
 #define READS_A_TURN 16
+/* What may still be in the pipe when the command has ended (pipe(7), default capacity), and no more: someone
+ * outside of its process group may hold the pipe and go on writing. */
+#define READS_AT_THE_END 16
+
+/* What the timer waits for. */
+enum stage {
+    STAGE_RUNNING, /* the time-out */
+    STAGE_ASKED,   /* the end of the grace after SIGTERM */
+    STAGE_KILLED,  /* the same after SIGKILL */
+    STAGE_FAILED,  /* the next turn of the loop, to tell of a failed start */
+};
 
 struct command {
+    enum stage stage;
     struct loop *loop;
-    command_fn fn;
-    void *userdata;
-    size_t max_output;
     struct child *child; /* NULL before the start and after the end */
-    struct loop_timer *timer; /* the time-out; before that, a failed start to be told */
+    struct loop_timer *timer;
+    struct loop_io *watch;
     int output_fd;
-    struct loop_io *output_io;
+    size_t max_output;
     struct strbuf output;
     struct command_result result;
+    command_fn fn;
+    void *userdata;
 };
 
 static void keep(struct command *c, const char *data, size_t n)
 {
-    size_t room = c->max_output - MIN(c->output.len, c->max_output);
+    size_t room = c->max_output - c->output.len;
 
-    if (n > room)
-        c->result.truncated = true;
     strbuf_append_n(&c->output, data, MIN(n, room));
+    if (n > room || c->output.failed)
+        c->result.truncated = true;
 }
 
-/* Reads what is there; returns false at the end or when nothing more will come now. */
+/* False when there is nothing more, now or ever. */
 static bool read_some(struct command *c)
 {
-    char buf[READ_CHUNK];
-    ssize_t n = read(c->output_fd, buf, sizeof buf);
+    char data[READ_SIZE];
+    ssize_t n = read(c->output_fd, data, sizeof(data));
 
     if (n > 0)
-        keep(c, buf, (size_t) n);
+        keep(c, data, (size_t) n);
     else if (n == 0)
-        loop_io_set(c->output_io, 0);
+        loop_io_set(c->watch, 0);
     return n > 0;
 }
 
@@ -50,103 +62,130 @@ static void on_output(int fd unused, int events unused, void *userdata)
 {
     struct command *c = userdata;
 
-    for (unsigned i = 0; i < READS_A_TURN && read_some(c); i++)
+    for (int i = 0; i < READS_A_TURN && read_some(c); i++)
         continue;
 }
 
-/* Calls back, once. What the command wrote before it ended is in the pipe already; a descendant that keeps the
- * pipe open is not waited for. */
-static void finish(struct command *c)
+static void arm(struct command *c, enum stage stage, usec_t span)
 {
-    command_fn fn = c->fn;
-
-    loop_timer_set(c->timer, USEC_INFINITY);
-    if (c->output_io) {
-        loop_io_set(c->output_io, 0);
-        while (c->output.len < c->max_output && read_some(c))
-            continue;
-    }
-    c->result.output = str_or_empty(c->output.data);
-    c->result.output_len = c->output.len;
-    fn(&c->result, c->userdata);
+    c->stage = stage;
+    loop_timer_set(c->timer, usec_add(loop_now().monotonic, span));
 }
 
-static void on_command_exit(const struct child_exit *e, void *userdata)
+/* Tells of the end. */
+static void finish(struct command *c)
+{
+    loop_timer_set(c->timer, USEC_INFINITY);
+    if (c->watch)
+        loop_io_set(c->watch, 0);
+    c->result.output = str_or_empty(c->output.data);
+    c->result.output_len = c->output.len;
+    c->fn(&c->result, c->userdata);
+}
+
+/* What it wrote is in the pipe already; whoever else holds the pipe is not waited for. */
+static void on_ended(const struct child_exit *e, void *userdata)
 {
     struct command *c = userdata;
 
     c->result.exit = *e;
     child_free(c->child);
     c->child = NULL;
+    for (int i = 0; i < READS_AT_THE_END && read_some(c); i++)
+        continue;
     finish(c);
 }
 
-/* A probe that ran out of time gets no second chance to hang: SIGKILL at once. Its end is told by its exit. */
+/* SIGTERM comes first: a debugger or profiler that is killed may leave the process that it has stopped so, a
+ * build its lock. What survives SIGKILL sleeps in the kernel, as nvidia-smi does before a lost GPU: it is
+ * given up. */
 static void on_timer(void *userdata)
 {
     struct command *c = userdata;
 
-    if (c->result.spawn_error < 0) {
+    switch (c->stage) {
+    case STAGE_RUNNING:
+        c->result.timed_out = true;
+        (void) child_signal_group(c->child, SIGTERM);
+        arm(c, STAGE_ASKED, COMMAND_GRACE_USEC);
+        break;
+    case STAGE_ASKED:
+        (void) child_signal_group(c->child, SIGKILL);
+        arm(c, STAGE_KILLED, COMMAND_GRACE_USEC);
+        break;
+    case STAGE_KILLED:
+        child_abandon(steal_pointer(&c->child));
         finish(c);
-        return;
+        break;
+    case STAGE_FAILED:
+        finish(c);
+        break;
     }
-    c->result.timed_out = true;
-    (void) child_signal_group(c->child, SIGKILL);
 }
 
-static int open_output(struct command *c, int *ret_write_fd)
+static int open_output(struct command *c, int *ret_writer)
 {
+    _cleanup_close_ int writer = -1;
     int fds[2], r;
 
     if (pipe2(fds, O_CLOEXEC) < 0)
         return -errno;
     c->output_fd = fds[0];
-    r = fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-    if (r == 0)
-        r = loop_io_new(c->loop, fds[0], LOOP_READ, on_output, c, &c->output_io);
+    writer = fds[1];
+    if (fcntl(c->output_fd, F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    r = loop_io_new(c->loop, c->output_fd, LOOP_READ, on_output, c, &c->watch);
     if (r < 0)
-        (void) close_fd(fds[1]);
-    else
-        *ret_write_fd = fds[1];
-    return r;
+        return r;
+    *ret_writer = steal_fd(&writer);
+    return 0;
 }
 
 static int start(struct command *c, char *const *argv, char *const *environment)
 {
-    _cleanup_close_ int write_fd = -1;
-    struct child_spec spec;
-    int r = open_output(c, &write_fd);
-
-    if (r < 0)
-        return r;
-    spec = (struct child_spec){
+    _cleanup_close_ int writer = -1;
+    struct child_spec spec = {
         .argv = argv,
         .environment = environment,
         .stdin_fd = -1,
-        .stdout_fd = write_fd,
-        .stderr_fd = write_fd,
         .cgroup_fd = -1,
         .kill_group = true,
     };
-    return child_spawn(c->loop, &spec, on_command_exit, c, &c->child);
+    int r = open_output(c, &writer);
+
+    if (r < 0)
+        return r;
+    spec.stdout_fd = writer;
+    spec.stderr_fd = writer;
+    return child_spawn(c->loop, &spec, on_ended, c, &c->child);
 }
 
 int command_run(struct loop *l, char *const *argv, char *const *environment, usec_t timeout,
                 size_t max_output, command_fn fn, void *userdata, struct command **ret)
 {
-    _cleanup_(command_freep) struct command *c = calloc(1, sizeof *c);
+    _cleanup_(command_freep) struct command *c = calloc(1, sizeof(*c));
     int r;
 
     if (!c)
         return -ENOMEM;
     *c = (struct command){
-        .loop = l, .fn = fn, .userdata = userdata, .max_output = max_output, .output_fd = -1
+        .loop = l,
+        .output_fd = -1,
+        .max_output = max_output,
+        .fn = fn,
+        .userdata = userdata,
     };
     r = loop_timer_new(l, on_timer, c, &c->timer);
     if (r < 0)
         return r;
-    c->result.spawn_error = start(c, argv, environment);
-    loop_timer_set(c->timer, c->result.spawn_error < 0 ? 0 : usec_add(loop_now().monotonic, timeout));
+    r = start(c, argv, environment);
+    if (r == -ENOMEM)
+        return r;
+    c->result.spawn_error = r;
+    if (r < 0)
+        arm(c, STAGE_FAILED, 0);
+    else
+        arm(c, STAGE_RUNNING, timeout);
     *ret = steal_pointer(&c);
     return 0;
 }
@@ -157,9 +196,9 @@ void command_free(struct command *c)
         return;
     if (c->child)
         (void) child_signal_group(c->child, SIGKILL);
-    child_free(c->child);
-    loop_io_free(c->output_io);
-    (void) close_fd(c->output_fd);
+    child_abandon(c->child);
+    loop_io_free(c->watch);
+    close_fd(c->output_fd);
     loop_timer_free(c->timer);
     strbuf_release(&c->output);
     free(c);
