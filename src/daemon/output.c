@@ -112,7 +112,7 @@ int output_begin(struct output *o, uint64_t epoch, int *ret_fd)
     end_epoch(o);
     o->epoch = epoch;
     if (o->tail) {
-        r = journal_stream_open(o->id->identifier, &o->stream);
+        r = journal_stream_open(o->id->identifier, o->id->user ? NULL : o->id->unit, &o->stream);
         if (r < 0)
             return r;
         *ret_fd = o->stream;

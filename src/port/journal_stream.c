@@ -2,48 +2,103 @@
 #include "port/journal.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <syslog.h>
-#include <systemd/sd-journal.h>
 
 #include "base/str.h"
 
-/* Where journald listens for records and for streams (systemd-journald.service(8), sd_journal_print(3)). */
+/* Where journald listens for records and for streams (systemd-journald.service(8)). */
 #define RECORD_SOCKET "/run/systemd/journal/socket"
 #define STREAM_SOCKET "/run/systemd/journal/stdout"
 
+/* As much as sd_journal_stream_fd(3) asks for: the server does not wait for a journald that syncs. */
+#define STREAM_BUFFER (8 * 1024 * 1024)
+
 #define MARK_TEXT "coalmine: mark "
-#define MARK_MAX 256
+#define MARK_OF_BEGINNING "begin"
 
 bool journal_available(void)
 {
     return access(RECORD_SOCKET, W_OK) == 0 && access(STREAM_SOCKET, W_OK) == 0;
 }
 
-int journal_stream_open(const char *identifier, int *ret_fd)
+/* A word of the stream's header: a newline in it would begin another line of it. */
+static bool is_word(const char *s)
 {
-    int fd = sd_journal_stream_fd(identifier, LOG_INFO, true);
+    for (; *s; s++) {
+        if ((unsigned char) *s < 0x20 || *s == 0x7f)
+            return false;
+    }
+    return true;
+}
 
-    if (fd < 0)
-        return fd;
-    *ret_fd = fd;
+/* All or nothing, without waiting. */
+static int send_now(int fd, const char *text, size_t len)
+{
+    ssize_t n;
+
+    do
+        n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    return (size_t) n == len ? 0 : -EAGAIN;
+}
+
+/* The header by which sd_journal_stream_fd(3) opens a stream, which gives no unit: identifier, unit, level,
+ * level prefixes, forwarding to syslog, kmsg and console. */
+static int send_header(int fd, const char *identifier, const char *unit)
+{
+    _cleanup_free_ char *header = NULL;
+
+    header = str_format("%s\n%s\n%d\n1\n0\n0\n0\n", identifier, str_or_empty(unit), LOG_INFO);
+    return header ? send_now(fd, header, strlen(header)) : -ENOMEM;
+}
+
+/* Non-blocking while connecting only: the file is shared with the server, which may not expect EAGAIN. */
+static int connect_stream(int fd)
+{
+    static const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = STREAM_SOCKET};
+    static const int size = STREAM_BUFFER;
+
+    if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ||
+        fcntl(fd, F_SETFL, 0) < 0 || shutdown(fd, SHUT_RD) < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+        (void) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     return 0;
 }
 
-/* At level debug, so that people who look at the server's lines need not see it. The empty line that the leading
- * newline makes is not recorded by journald. It must not wait: a journald that does not read is stuck. */
+int journal_stream_open(const char *identifier, const char *unit, int *ret_fd)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    if (!is_word(identifier) || !is_word(str_or_empty(unit)))
+        return -EINVAL;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    r = connect_stream(fd);
+    if (r == 0)
+        r = send_header(fd, identifier, unit);
+    if (r == 0)
+        r = journal_stream_mark(fd, MARK_OF_BEGINNING);
+    if (r < 0)
+        return r;
+    *ret_fd = steal_fd(&fd);
+    return 0;
+}
+
+/* At level debug: journald limits the rate of each level by itself, so that the marker gets through when
+ * the server's flood does not. The empty line that the leading newline may make is not recorded. */
 int journal_stream_mark(int fd, const char *nonce)
 {
-    char text[MARK_MAX];
-    int n = snprintf(text, sizeof text, "\n<%d>" MARK_TEXT "%s\n", LOG_DEBUG, nonce);
+    _cleanup_free_ char *text = str_format("\n<%d>" MARK_TEXT "%s\n", LOG_DEBUG, nonce);
 
-    if (n < 0 || (size_t) n >= sizeof text)
-        return -EINVAL;
-    if (send(fd, text, (size_t) n, MSG_DONTWAIT | MSG_NOSIGNAL) != n)
-        return errno ? -errno : -EIO;
-    return 0;
+    return text ? send_now(fd, text, strlen(text)) : -ENOMEM;
 }
 
 bool journal_is_mark(const struct log_line *line, const char *nonce)
@@ -53,9 +108,4 @@ bool journal_is_mark(const struct log_line *line, const char *nonce)
     if (line->len < n || memcmp(line->text, MARK_TEXT, n) != 0)
         return false;
     return !nonce || (line->len == n + strlen(nonce) && memcmp(line->text + n, nonce, line->len - n) == 0);
-}
-
-int journal_send(const struct iovec *fields, size_t n)
-{
-    return n > INT_MAX ? -E2BIG : sd_journal_sendv(fields, (int) n);
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
+#include "port/io.h"
 #include "port/random.h"
 
 #define TEMPORARY_SUFFIX ".tmp"
@@ -68,21 +69,6 @@ static bool is_temporary(const char *name)
     return name[0] == '.' && str_ends_with(name, TEMPORARY_SUFFIX);
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        len -= (size_t) n;
-    }
-    return 0;
-}
-
 /* Some file systems report a write that failed only when the file is closed. */
 static int write_new_file(int dir_fd, const char *name, const char *data, size_t len, unsigned flags)
 {
@@ -92,7 +78,7 @@ static int write_new_file(int dir_fd, const char *name, const char *data, size_t
 
     if (fd < 0)
         return -errno;
-    r = write_all(fd, data, len);
+    r = io_write_all(fd, data, len);
     if (r == 0 && flags & STORE_DURABLE && fsync(fd) < 0)
         r = -errno;
     if (close(steal_fd(&fd)) < 0 && r == 0)
@@ -223,7 +209,7 @@ static int append(int fd, uint64_t size, const char *line)
     strbuf_append_char(&content, '\n');
     if (content.failed)
         return -ENOMEM;
-    r = write_all(fd, content.data, content.len);
+    r = io_write_all(fd, content.data, content.len);
     if (r == 0 && fdatasync(fd) < 0)
         r = -errno;
     if (r < 0)
