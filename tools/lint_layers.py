@@ -178,7 +178,7 @@ def check_variables(source):
         text = source.code[start:end]
         if re.match(r"(static|extern|typedef|_Static_assert)\b", text) or "(" in text.split("=")[0]:
             continue
-        declared = re.sub(r"\{.*\}", " ", text.split("=")[0], flags=re.S)
+        declared = re.sub(r"\{.*\}", " ", text, flags=re.S).split("=")[0]
         if re.match(r"(struct|union|enum)\s+\w*\s*$", declared) or not is_mutable(declared):
             continue
         yield source.finding(start, "the core must not keep variables")
