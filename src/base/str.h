@@ -74,6 +74,7 @@ DEFINE_CLEANUP(char **, strv_free);
 #define _cleanup_strv_ _cleanup_(strv_freep)
 size_t strv_length(char *const *v);
 bool strv_contains(char *const *v, const char *s);
+bool strv_equal(char *const *a, char *const *b);
 /* Appends a copy of s. -ENOMEM leaves the vector as it was. */
 must_check int strv_push(char ***v, const char *s);
 /* *ret is a deep copy. */

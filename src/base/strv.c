@@ -30,6 +30,19 @@ bool strv_contains(char *const *v, const char *s)
     return false;
 }
 
+bool strv_equal(char *const *a, char *const *b)
+{
+    size_t n = strv_length(a);
+
+    if (strv_length(b) != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!str_equal(a[i], b[i]))
+            return false;
+    }
+    return true;
+}
+
 /* Appends s itself, which the vector then owns; frees it on failure. NULL counts as a failed
  * allocation. */
 static int strv_consume(char ***v, char *s)

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "core/canary/models.h"
 #include "core/canary/request.h"
+#include "core/config/config_diff.h"
 #include "port/netowner.h"
 #include "port/random.h"
 #include "port/store.h"
@@ -28,6 +29,7 @@ struct prover {
     struct loop *loop;
     struct http *http;
     const struct config *config;
+    const char *url; /* of the epoch's server */
     const struct prover_events *events;
     void *userdata;
 
@@ -45,7 +47,7 @@ struct prover {
     bool canary_sent;
 
     struct judgement last;
-    const char *last_canary;
+    char *last_canary;
     usec_t last_realtime;
     char *foreign_owner;
     prover_answer_fn answer;
@@ -96,7 +98,8 @@ static void remember(struct prover *p, const char *canary, struct judgement *j)
     judgement_release(&p->last);
     p->last = *j;
     *j = (struct judgement){};
-    p->last_canary = canary;
+    free(p->last_canary);
+    p->last_canary = canary ? strdup(canary) : NULL;
     p->last_realtime = loop_now().realtime;
 }
 
@@ -169,7 +172,7 @@ static bool listener_is_foreign(struct prover *p)
     uint64_t inode;
     uint16_t port;
 
-    if (!p->config->start.verify_listener || http_endpoint(p->config->server.url, &host, &port) < 0 ||
+    if (!p->config->start.verify_listener || http_endpoint(p->url, &host, &port) < 0 ||
         netowner_listener(host, port, &inode) <= 0 || netowner_find(inode, &owner) < 0 || owner.pid == 0 ||
         processes_contains(p->processes, owner.pid))
         return false;
@@ -225,7 +228,7 @@ static char *read_api_key(const struct prover *p)
 static int start_transfer(struct prover *p, const char *path, const char *body, usec_t timeout_usec,
                           http_fn fn)
 {
-    _cleanup_free_ char *url = str_format("%s%s", p->config->server.url, path);
+    _cleanup_free_ char *url = str_format("%s%s", p->url, path);
     _cleanup_free_ char *key = read_api_key(p);
     struct http_request request = {
         .url = url,
@@ -353,10 +356,14 @@ static void send_canary(struct prover *p, const struct canary_config *c, usec_t 
     }
 }
 
+static const char *live_name(const struct config *c)
+{
+    return c->live.canary ? c->live.canary : c->start.suite[0];
+}
+
 static void live_step(struct prover *p)
 {
-    const char *name = p->config->live.canary;
-    const struct canary_config *c = config_canary(p->config, name ? name : p->config->start.suite[0]);
+    const struct canary_config *c = config_canary(p->config, live_name(p->config));
 
     send_canary(p, c, c->timeout_usec);
 }
@@ -369,7 +376,7 @@ static void on_timer(void *userdata)
     case STAGE_QUIET:
         break;
     case STAGE_PORT:
-        if (http_knock(p->http, p->config->server.url, KNOCK_TIMEOUT_USEC, on_knock, p, &p->knock) < 0)
+        if (http_knock(p->http, p->url, KNOCK_TIMEOUT_USEC, on_knock, p, &p->knock) < 0)
             again_later(p);
         break;
     case STAGE_MODEL:
@@ -392,13 +399,79 @@ static void enter_stage(struct prover *p, enum stage stage)
     p->pause_usec = p->config->start.probe_usec;
 }
 
+/* From the first canary on, and asking the server anew what its model is. */
+static void begin_suite(struct prover *p)
+{
+    p->suite_next = 0;
+    free(p->model);
+    p->model = NULL;
+    enter_stage(p, STAGE_PORT);
+}
+
+/* Nobody waits for an answer any more. */
+static void drop_request(struct prover *p)
+{
+    p->canary = NULL;
+    http_cancel(p->transfer);
+    p->transfer = NULL;
+    http_knock_free(p->knock);
+    p->knock = NULL;
+}
+
+static bool same_suite(const struct config *a, const struct config *b)
+{
+    bool same = strv_equal(a->start.suite, b->start.suite) && str_equal(a->server.model, b->server.model);
+
+    for (size_t i = 0; same && a->start.suite[i]; i++)
+        same = config_same_section(a, b, SECTION_CANARY, a->start.suite[i]);
+    return same;
+}
+
+static bool same_live(const struct config *a, const struct config *b)
+{
+    return config_same_section(a, b, SECTION_LIVE, NULL) && str_equal(a->server.model, b->server.model) &&
+           str_equal(live_name(a), live_name(b)) && config_same_section(a, b, SECTION_CANARY, live_name(a));
+}
+
+/* While serving, the model that the server has listed counts until another one is named. */
+static void rename_model(struct prover *p, const char *name)
+{
+    char *copy = name ? strdup(name) : NULL;
+
+    if (!copy)
+        return;
+    free(p->model);
+    p->model = copy;
+}
+
+static void look_anew(struct prover *p)
+{
+    drop_request(p);
+    if (p->stage == STAGE_LIVE)
+        rename_model(p, p->config->server.model);
+    else
+        begin_suite(p);
+    loop_timer_set(p->timer, 0);
+}
+
+void prover_reconfigure(struct prover *p, const struct config *config)
+{
+    const struct config *before = p->config;
+    bool same = p->stage == STAGE_LIVE ? same_live(before, config) : same_suite(before, config);
+
+    p->config = config;
+    if (p->stage == STAGE_QUIET)
+        return;
+    if (!same)
+        look_anew(p);
+    else if (p->canary)
+        p->canary = config_canary(config, p->canary->name);
+}
+
 void prover_begin(struct prover *p)
 {
     prover_quiet(p);
-    p->suite_next = 0;
-    p->port_seen = p->canary_sent = false;
-    free(p->model);
-    p->model = NULL;
+    p->url = p->config->server.url;
     free(p->foreign_owner);
     p->foreign_owner = NULL;
     remember_verdict(p, NULL, VERDICT_NONE, NULL);
@@ -407,7 +480,8 @@ void prover_begin(struct prover *p)
 void prover_prove(struct prover *p, const struct processes *processes)
 {
     p->processes = processes;
-    enter_stage(p, STAGE_PORT);
+    p->port_seen = p->canary_sent = false;
+    begin_suite(p);
     again_later(p);
 }
 
@@ -442,12 +516,8 @@ void prover_quiet(struct prover *p)
     p->stage = STAGE_QUIET;
     p->answer = NULL;
     p->processes = NULL;
-    p->canary = NULL;
     loop_timer_set(p->timer, USEC_INFINITY);
-    http_cancel(p->transfer);
-    p->transfer = NULL;
-    http_knock_free(p->knock);
-    p->knock = NULL;
+    drop_request(p);
     if (answer)
         answer(&(struct proof){ .verdict = VERDICT_NONE }, p->answer_userdata);
 }
@@ -483,6 +553,7 @@ void prover_free(struct prover *p)
     http_free(p->http);
     judgement_release(&p->last);
     free(p->model);
+    free(p->last_canary);
     free(p->foreign_owner);
     free(p);
 }

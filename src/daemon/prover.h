@@ -31,9 +31,14 @@ struct prover_events {
 /* `events` are borrowed for the prover's life. */
 must_check int prover_new(struct loop *l, const struct config *config, const struct prover_events *events,
                           void *userdata, struct prover **ret);
-/* A new epoch: nothing is proved, nothing known of the server. */
+/* Another configuration of the same instance, borrowed like the first, which is let go of. What it does not
+ * change goes on, even a canary under way; a suite or a live canary that it changes is begun anew, at once.
+ * The server's address stays that of prover_begin(). */
+void prover_reconfigure(struct prover *p, const struct config *config);
+/* A new epoch: nothing is proved, nothing known of the server. Its address is borrowed from the configuration
+ * at hand until the next epoch. */
 void prover_begin(struct prover *p);
-/* Watches for the port of the epoch, then runs the suite. `processes` are those of the epoch, borrowed
+/* Watches for the port of the epoch, then runs the whole suite. `processes` are those of the epoch, borrowed
  * until prover_quiet(): a listener that is none of them is a stranger's. */
 void prover_prove(struct prover *p, const struct processes *processes);
 /* Live canaries, the first after the interval. */

@@ -15,15 +15,7 @@ static bool same_string(char *const *a, char *const *b)
 
 static bool same_vector(char **const *a, char **const *b)
 {
-    size_t n = strv_length(*a);
-
-    if (strv_length(*b) != n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (!str_equal((*a)[i], (*b)[i]))
-            return false;
-    }
-    return true;
+    return strv_equal(*a, *b);
 }
 
 static bool same_bool(const bool *a, const bool *b)
