@@ -38,6 +38,24 @@ int watcher_new(const struct catalog *catalog, const struct config *config,
     return 0;
 }
 
+int watcher_reconfigure(struct watcher *w, const struct catalog *catalog, const struct config *config,
+                        char ***ret_errors)
+{
+    _cleanup_(matcher_freep) struct matcher *matcher = NULL;
+    int r = matcher_new(catalog, config->server.profile, config->phases, config->n_phases, &matcher,
+                        ret_errors);
+
+    if (r == 0)
+        r = evidence_rebase(w->evidence, catalog);
+    if (r < 0)
+        return r;
+    if (w->step)
+        w->step = config_phase(config, w->step->name);
+    matcher_free(w->matcher);
+    w->matcher = steal_pointer(&matcher);
+    return 0;
+}
+
 void watcher_begin(struct watcher *w)
 {
     evidence_reset(w->evidence);

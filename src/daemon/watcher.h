@@ -21,6 +21,11 @@ struct watcher;
 must_check int watcher_new(const struct catalog *catalog, const struct config *config,
                            const struct watcher_events *events, void *userdata, struct watcher **ret,
                            char ***ret_errors);
+/* Catalog and configuration of the same instance, read anew and borrowed like the first, which are let go of:
+ * they count for the lines to come, and what was seen of this epoch stays. As watcher_new(); a failure leaves
+ * everything as it was. */
+must_check int watcher_reconfigure(struct watcher *w, const struct catalog *catalog,
+                                   const struct config *config, char ***ret_errors);
 /* A new epoch: nothing has been seen. */
 void watcher_begin(struct watcher *w);
 void watcher_line(struct watcher *w, const struct log_line *line);

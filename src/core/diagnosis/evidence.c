@@ -80,6 +80,41 @@ void evidence_reset(struct evidence *e)
                            .seen_at = e->seen_at};
 }
 
+static void rebase_candidates(struct evidence *e, const struct catalog *catalog)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < e->n; i++) {
+        struct candidate *c = &e->items[i];
+
+        c->signature = catalog_signature(catalog, c->signature->id);
+        if (c->signature)
+            e->items[kept++] = *c;
+        else
+            candidate_release(c);
+    }
+    e->n = kept;
+}
+
+int evidence_rebase(struct evidence *e, const struct catalog *catalog)
+{
+    uint64_t *seen_at = calloc(catalog->n_signatures + 1, sizeof(*seen_at));
+
+    if (!seen_at)
+        return -ENOMEM;
+    for (size_t i = 0; i < e->catalog->n_signatures; i++) {
+        const struct signature *s = catalog_signature(catalog, e->catalog->signatures[i].id);
+
+        if (s)
+            seen_at[s - catalog->signatures] = e->seen_at[i];
+    }
+    rebase_candidates(e, catalog);
+    free(e->seen_at);
+    e->seen_at = seen_at;
+    e->catalog = catalog;
+    return 0;
+}
+
 void evidence_own(struct evidence *e, pid_t pid)
 {
     if (!e->pids)

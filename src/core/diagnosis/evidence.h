@@ -62,6 +62,9 @@ DEFINE_CLEANUP(struct evidence *, evidence_free);
 
 /* Forgets everything: a new epoch. */
 void evidence_reset(struct evidence *e);
+/* The same catalog, read anew: what was seen goes by the signatures of the same ids from now on; what has none
+ * any more explains nothing. The catalog before is let go of. -ENOMEM leaves everything as it was. */
+must_check int evidence_rebase(struct evidence *e, const struct catalog *catalog);
 /* A record has arrived; keep it for the neighbourhood of later candidates. -ENOMEM only. */
 must_check int evidence_line(struct evidence *e, const struct record *r, enum log_source source);
 /* The record handed over last has matched. -ENOMEM only. */
