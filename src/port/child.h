@@ -30,7 +30,7 @@ struct child_exit {
 
 typedef void (*child_exit_fn)(const struct child_exit *e, void *userdata);
 
-/* Starts it in a session of its own, with default signal dispositions and an empty signal mask, and
+/* Starts it in a session of its own, to be killed when this process dies, with default signal dispositions and an empty signal mask, and
  * without any descriptor beyond the three. Returns only after execve() has succeeded; otherwise the
  * negative errno of what failed and nothing runs: -ENOENT: no such program (or no such interpreter of a
  * script), -EACCES: not executable, -ENOTDIR: no such working directory. `fn` is called once, from the

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdnoreturn.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -23,6 +24,7 @@ struct launch {
     int stdio[3];
     int errors;    /* where the errno of a failure goes; closed by execve() */
     int join;      /* a cgroup to enter by hand; -1: none, or already in it */
+    pid_t parent;
 };
 
 static void launch_release(struct launch *l)
@@ -49,11 +51,25 @@ static int join_cgroup(int cgroup_fd)
     return fd >= 0 && write(fd, "0", 1) == 1 ? 0 : -1;
 }
 
+/* A supervisor that is killed takes its children with it, also where no service manager cleans up behind it
+ * (PR_SET_PDEATHSIG(2const); a parent that has died before the call is noticed by the child's new one). */
+static int die_with_parent(const struct launch *l)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return -1;
+    if (getppid() == l->parent)
+        return 0;
+    errno = ECHILD;
+    return -1;
+}
+
 /* In the new process; returns only on failure, with errno set. */
 static void become(const struct launch *l)
 {
     sigset_t none;
 
+    if (die_with_parent(l) < 0)
+        return;
     if (l->join >= 0 && join_cgroup(l->join) < 0)
         return;
     if (setsid() < 0)
@@ -230,6 +246,7 @@ int launch_program(const struct child_spec *spec, pid_t *ret_pid, int *ret_pidfd
         .stdio = {-1, -1, -1},
         .errors = -1,
         .join = -1,
+        .parent = getpid(),
     };
     _cleanup_free_ char *program = NULL;
     int r;

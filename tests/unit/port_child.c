@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -438,6 +439,43 @@ static void freeing_neither_kills_nor_reaps(void unused **state)
     child_free(NULL);
 }
 
+/* Starts a child, tells its PID and dies without a chance to clean up. */
+static int die_as_parent(void *data)
+{
+    struct loop *l = world_loop();
+    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/sleep", "1000"));
+    const int *out = data;
+    struct child *c = NULL;
+    pid_t pid = 0;
+
+    if (child_spawn(l, &spec, NULL, NULL, &c) == 0)
+        pid = child_pid(c);
+    if (write(*out, &pid, sizeof(pid)) != (ssize_t) sizeof(pid))
+        return 1;
+    return raise(SIGKILL);
+}
+
+static void dies_with_its_parent(void unused **state)
+{
+    struct pollfd gone = {.events = POLLIN};
+    int reader, writer;
+    pid_t pid = 0;
+
+    world_pipe(&reader, &writer);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(world_in_process(die_as_parent, &writer), 255);
+    assert_int_equal(read(reader, &pid, sizeof(pid)), sizeof(pid));
+    assert_true(pid > 0);
+    gone.fd = pidfd_open(pid, 0);
+    assert_true(gone.fd >= 0);
+    assert_int_equal(poll(&gone, 1, 10000), 1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    close_fd(gone.fd);
+    close_fd(reader);
+    close_fd(writer);
+}
+
 static void several_at_once(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
@@ -569,6 +607,7 @@ int main(void)
         cmocka_unit_test(group_is_spared_otherwise),
         cmocka_unit_test(callback_may_free),
         cmocka_unit_test(freeing_neither_kills_nor_reaps),
+        cmocka_unit_test(dies_with_its_parent),
         cmocka_unit_test(several_at_once),
         cmocka_unit_test(ignored_sigchld_loses_no_status),
         cmocka_unit_test(stolen_status_is_told),
