@@ -228,18 +228,19 @@ static char *read_api_key(const struct prover *p)
 static int start_transfer(struct prover *p, const char *path, const char *body, usec_t timeout_usec,
                           http_fn fn)
 {
-    _cleanup_free_ char *url = str_format("%s%s", p->url, path);
     _cleanup_free_ char *key = read_api_key(p);
     struct http_request request = {
-        .url = url,
+        .base = p->url,
+        .path = path,
         .body = body,
+        .body_len = strlen(str_or_empty(body)),
         .bearer = key,
         .ca_file = p->config->server.ca_file,
         .timeout_usec = timeout_usec,
         .max_bytes = ANSWER_MAX_BYTES,
     };
 
-    return url ? http_start(p->http, &request, fn, p, &p->transfer) : -ENOMEM;
+    return http_start(p->http, &request, fn, p, &p->transfer);
 }
 
 static void on_models(const struct http_answer *answer, void *userdata)

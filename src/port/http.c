@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "port/http.h"
 
-#include <curl/curl.h>
 #include <errno.h>
-#include <limits.h>
 
-#include "base/str.h"
+#include "port/http_transfer.h"
 
 /* One descriptor that curl wants to be watched. */
 struct watch {
@@ -17,19 +15,6 @@ struct http {
     struct loop *loop;
     CURLM *multi;
     struct loop_timer *timer;
-};
-
-struct http_transfer {
-    struct http *http;
-    CURL *easy;
-    struct curl_slist *headers;
-    struct strbuf body;
-    size_t received; /* headers and body */
-    size_t max_bytes;
-    bool too_large;
-    char error[CURL_ERROR_SIZE];
-    http_fn fn;
-    void *userdata;
 };
 
 static void transfer_free(struct http_transfer *t)
@@ -55,10 +40,21 @@ static enum http_outcome connect_outcome(CURL *easy)
     return os_error == ECONNREFUSED ? HTTP_REFUSED : HTTP_UNREACHABLE;
 }
 
+/* The library calls a header that does not end a lack of memory. */
+static enum http_outcome memory_outcome(CURL *easy)
+{
+    long connections = 0;
+
+    (void) curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
+    return connections > 0 ? HTTP_TOO_LARGE : HTTP_UNREACHABLE;
+}
+
 static enum http_outcome outcome_of(const struct http_transfer *t, CURLcode code)
 {
     if (t->too_large)
         return HTTP_TOO_LARGE;
+    if (t->enough)
+        return HTTP_COMPLETE;
     switch ((int) code) {
     case CURLE_OK:
         return HTTP_COMPLETE;
@@ -68,6 +64,8 @@ static enum http_outcome outcome_of(const struct http_transfer *t, CURLcode code
         return HTTP_TIMEOUT;
     case CURLE_FILESIZE_EXCEEDED:
         return HTTP_TOO_LARGE;
+    case CURLE_OUT_OF_MEMORY:
+        return memory_outcome(t->easy);
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CIPHER:
@@ -79,7 +77,6 @@ static enum http_outcome outcome_of(const struct http_transfer *t, CURLcode code
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_INTERFACE_FAILED:
-    case CURLE_OUT_OF_MEMORY:
     case CURLE_FAILED_INIT:
         return HTTP_UNREACHABLE;
     default:
@@ -95,6 +92,14 @@ static usec_t duration_of(CURL *easy)
     return usec > 0 ? (usec_t) usec : 0;
 }
 
+/* What we have cut off ourselves needs no words of the library. */
+static const char *detail_of(const struct http_transfer *t, CURLcode code)
+{
+    if (code == CURLE_OK || t->enough || t->too_large)
+        return NULL;
+    return t->error[0] ? t->error : curl_easy_strerror(code);
+}
+
 /* Tells and frees. The owner may start and cancel others meanwhile. */
 static void finish(struct http_transfer *done, CURLcode code)
 {
@@ -104,7 +109,7 @@ static void finish(struct http_transfer *done, CURLcode code)
         .body = str_or_empty(t->body.data),
         .body_len = t->body.len,
         .total_usec = duration_of(t->easy),
-        .detail = code == CURLE_OK ? NULL : t->error[0] ? t->error : curl_easy_strerror(code),
+        .detail = detail_of(t, code),
     };
 
     (void) curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &answer.status);
@@ -251,87 +256,69 @@ static size_t on_header(char *data unused, size_t size, size_t n, void *userdata
     return admit(userdata, size * n) ? size * n : 0;
 }
 
+static bool status_is_good(CURL *easy)
+{
+    long status = 0;
+
+    (void) curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status < 300;
+}
+
+/* Hands the piece on; 0 ends the transfer. */
+static size_t pass_on(struct http_transfer *t, const char *data, size_t n)
+{
+    switch (t->chunk(data, n, loop_now().monotonic, t->userdata)) {
+    case HTTP_MORE:
+        return n;
+    case HTTP_ENOUGH:
+        t->enough = true;
+        break;
+    case HTTP_OVERFLOW:
+        t->too_large = true;
+        break;
+    }
+    return 0;
+}
+
 static size_t on_body(char *data, size_t size, size_t n, void *userdata)
 {
     struct http_transfer *t = userdata;
 
+    if (t->chunk && status_is_good(t->easy))
+        return pass_on(t, data, size * n);
     if (!admit(t, size * n))
         return 0;
     strbuf_append_n(&t->body, data, size * n);
     return t->body.failed ? 0 : size * n;
 }
 
-static int add_header(struct http_transfer *t, const char *header)
-{
-    struct curl_slist *more = header ? curl_slist_append(t->headers, header) : NULL;
-
-    if (!more)
-        return -ENOMEM;
-    t->headers = more;
-    return 0;
-}
-
-static int add_headers(struct http_transfer *t, const struct http_request *r)
-{
-    _cleanup_free_ char *bearer = NULL;
-    int error = add_header(t, "Accept: application/json");
-
-    if (error == 0 && r->body)
-        error = add_header(t, "Content-Type: application/json");
-    if (error == 0 && r->body)
-        error = add_header(t, "Expect:"); /* no 100-continue: servers of this kind answer it late or never */
-    if (error == 0 && r->bearer) {
-        bearer = str_format("Authorization: Bearer %s", r->bearer);
-        error = add_header(t, bearer);
-    }
-    return error;
-}
-
-#define SET(option, value) (curl_easy_setopt(t->easy, (option), (value)) == CURLE_OK)
-
-/* Nothing of the environment has a say, and each transfer has a connection of its own. */
-static bool set_manners(struct http_transfer *t)
-{
-    return SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_NOPROXY, "*") && SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
-           SET(CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1) && SET(CURLOPT_FRESH_CONNECT, 1L) &&
-           SET(CURLOPT_FORBID_REUSE, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
-           SET(CURLOPT_HTTP_CONTENT_DECODING, 0L) && SET(CURLOPT_USERAGENT, "coalmine/" COALMINE_VERSION);
-}
-
-static bool set_request(struct http_transfer *t, const struct http_request *r)
-{
-    usec_t msec = MIN(MAX(r->timeout_usec / USEC_PER_MSEC, (usec_t) 1), (usec_t) LONG_MAX);
-
-    return SET(CURLOPT_URL, r->url) && SET(CURLOPT_TIMEOUT_MS, (long) msec) &&
-           SET(CURLOPT_CONNECTTIMEOUT_MS, (long) msec) && SET(CURLOPT_HTTPHEADER, t->headers) &&
-           (!r->ca_file || SET(CURLOPT_CAINFO, r->ca_file)) &&
-           (!r->body || (SET(CURLOPT_POST, 1L) && SET(CURLOPT_COPYPOSTFIELDS, r->body)));
-}
-
 static bool set_callbacks(struct http_transfer *t)
 {
-    return SET(CURLOPT_PRIVATE, t) && SET(CURLOPT_ERRORBUFFER, t->error) &&
-           SET(CURLOPT_HEADERFUNCTION, on_header) && SET(CURLOPT_HEADERDATA, t) &&
-           SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, t);
+    return HTTP_SET(t, CURLOPT_PRIVATE, t) && HTTP_SET(t, CURLOPT_ERRORBUFFER, t->error) &&
+           HTTP_SET(t, CURLOPT_HEADERFUNCTION, on_header) && HTTP_SET(t, CURLOPT_HEADERDATA, t) &&
+           HTTP_SET(t, CURLOPT_WRITEFUNCTION, on_body) && HTTP_SET(t, CURLOPT_WRITEDATA, t);
 }
 
-static int start(struct http *h, const struct http_request *r, bool connect_only, http_fn fn, void *userdata,
-                 struct http_transfer **ret)
+int http_transfer_start(struct http *h, const struct http_request *r, bool connect_only, http_fn fn,
+                        void *userdata, struct http_transfer **ret)
 {
     _cleanup_(transfer_freep) struct http_transfer *t = calloc(1, sizeof *t);
     int error;
 
     if (!t)
         return -ENOMEM;
-    *t = (struct http_transfer){ .http = h, .max_bytes = r->max_bytes, .fn = fn, .userdata = userdata };
-    error = add_headers(t, r);
+    *t = (struct http_transfer){
+        .http = h,
+        .max_bytes = r->max_bytes,
+        .chunk = r->chunk,
+        .fn = fn,
+        .userdata = userdata,
+    };
+    error = http_transfer_set_up(t, r);
     if (error < 0)
         return error;
-    t->easy = curl_easy_init();
-    if (!t->easy || !set_manners(t) || !set_request(t, r) || !set_callbacks(t) ||
-        !SET(CURLOPT_CONNECT_ONLY, connect_only ? 1L : 0L))
-        return -ENOMEM;
-    if (curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
+    if (!set_callbacks(t) || !HTTP_SET(t, CURLOPT_CONNECT_ONLY, connect_only ? 1L : 0L) ||
+        curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
         return -ENOMEM;
     *ret = steal_pointer(&t);
     return 0;
@@ -340,7 +327,7 @@ static int start(struct http *h, const struct http_request *r, bool connect_only
 int http_start(struct http *h, const struct http_request *r, http_fn fn, void *userdata,
                struct http_transfer **ret)
 {
-    return start(h, r, false, fn, userdata, ret);
+    return http_transfer_start(h, r, false, fn, userdata, ret);
 }
 
 void http_cancel(struct http_transfer *t)
@@ -348,108 +335,3 @@ void http_cancel(struct http_transfer *t)
     transfer_free(t);
 }
 
-/* Endpoints */
-
-int http_endpoint(const char *url, char **ret_host, uint16_t *ret_port)
-{
-    CURLU *parts = curl_url();
-    char *host = NULL, *port = NULL, *copy = NULL;
-    int r = -EINVAL;
-
-    if (!parts)
-        return -ENOMEM;
-    if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-        curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-        curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
-        size_t len = strlen(host);
-        bool bracketed = host[0] == '[' && len > 2;
-
-        copy = bracketed ? strndup(host + 1, len - 2) : strdup(host);
-        r = copy ? 0 : -ENOMEM;
-    }
-    if (r == 0) {
-        *ret_host = copy;
-        *ret_port = (uint16_t) strtoul(port, NULL, 10); /* the library has checked it */
-    }
-    curl_free(host);
-    curl_free(port);
-    curl_url_cleanup(parts);
-    return r;
-}
-
-/* A knock is a transfer that ends with its connection. */
-
-struct http_knock {
-    struct http_transfer *transfer;
-    http_knock_fn fn;
-    void *userdata;
-};
-
-static int knock_error(enum http_outcome outcome)
-{
-    switch (outcome) {
-    case HTTP_COMPLETE:
-        return 0;
-    case HTTP_REFUSED:
-        return -ECONNREFUSED;
-    case HTTP_TIMEOUT:
-        return -ETIMEDOUT;
-    case HTTP_RESET:
-    case HTTP_TOO_LARGE:
-    case HTTP_TLS:
-    case HTTP_UNREACHABLE:
-    case HTTP_CANCELLED:
-        break;
-    }
-    return -EHOSTUNREACH;
-}
-
-static void on_knocked(const struct http_answer *answer, void *userdata)
-{
-    struct http_knock *k = userdata;
-
-    k->transfer = NULL;
-    k->fn(knock_error(answer->outcome), k->userdata);
-}
-
-/* Without the scheme: of https only the TCP connection is wanted. */
-static char *plain_url(const char *url)
-{
-    _cleanup_free_ char *host = NULL;
-    uint16_t port;
-
-    if (http_endpoint(url, &host, &port) < 0)
-        return NULL;
-    return str_format(strchr(host, ':') ? "http://[%s]:%u" : "http://%s:%u", host, (unsigned) port);
-}
-
-int http_knock(struct http *h, const char *url, usec_t timeout_usec, http_knock_fn fn, void *userdata,
-               struct http_knock **ret)
-{
-    _cleanup_free_ char *plain = plain_url(url);
-    struct http_request request = { .url = plain, .timeout_usec = timeout_usec };
-    struct http_knock *k = calloc(1, sizeof *k);
-    int r;
-
-    if (!k)
-        return -ENOMEM;
-    if (!plain) {
-        free(k);
-        return -EINVAL;
-    }
-    *k = (struct http_knock){ .fn = fn, .userdata = userdata };
-    r = start(h, &request, true, on_knocked, k, &k->transfer);
-    if (r < 0)
-        free(k);
-    else
-        *ret = k;
-    return r;
-}
-
-void http_knock_free(struct http_knock *k)
-{
-    if (!k)
-        return;
-    http_cancel(k->transfer);
-    free(k);
-}
