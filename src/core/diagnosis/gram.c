@@ -25,18 +25,34 @@ static bool is_everyday(const char *s)
     return strstr(words, gram);
 }
 
+/* How common a byte is in logs, 0 for all but the most common ones. */
+static uint32_t byte_commonness(char c)
+{
+    static const char common[] = " etaoinrslcdmpugf0123456789.:_-/=,";
+    const char *at = c != '\0' ? strchr(common, c) : NULL;
+
+    return at ? (uint32_t) (sizeof(common) - (size_t) (at - common)) : 0;
+}
+
 /* How often four such bytes are met in logs, roughly: what counts are everyday words, then common letters. */
 static uint32_t commonness(const char *s)
 {
-    static const char letters[] = " etaoinrslcdmpugf0123456789.:_-/=,";
     uint32_t sum = is_everyday(s) ? WORD_COST : 0;
 
-    for (size_t i = 0; i < GRAM_BYTES; i++) {
-        const char *at = s[i] != '\0' ? strchr(letters, s[i]) : NULL;
-
-        sum += at ? (uint32_t) (sizeof(letters) - (size_t) (at - letters)) : 0;
-    }
+    for (size_t i = 0; i < GRAM_BYTES; i++)
+        sum += byte_commonness(s[i]);
     return sum;
+}
+
+size_t gram_rarest_byte(const char *literal)
+{
+    size_t rarest = 0;
+
+    for (size_t i = 1; literal[i] != '\0'; i++) {
+        if (byte_commonness(literal[i]) < byte_commonness(literal[rarest]))
+            rarest = i;
+    }
+    return rarest;
 }
 
 static uint32_t cost_of(const char *literal, size_t len, size_t at, const uint32_t *loads, unsigned shift)

@@ -47,3 +47,5 @@ static inline unsigned gram_sum(uint64_t word)
  * where the first one begins. Those count against it whose slot (the hash shifted right by `shift`) has entries
  * already, and those with less than four bytes behind. A literal of GRAM_BYTES has one gram only. */
 uint32_t gram_choose(const char *literal, size_t len, const uint32_t *loads, unsigned shift);
+/* Which byte of a literal is the rarest in logs. */
+size_t gram_rarest_byte(const char *literal);

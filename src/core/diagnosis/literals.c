@@ -8,17 +8,20 @@
 #include "base/str.h"
 #include "core/diagnosis/gram.h"
 
-/* The bit table: 2^15 bits are 4 KiB, 2^18 still fit into the first-level cache. */
+/* The bit table: 2^15 bits are 4 KiB, 2^18 still fit into the first-level cache, 2^19 nearly. */
 #define MIN_LOG2_BITS 15
-#define MAX_LOG2_BITS 18
-/* With this many bits for each literal, one position in so many is looked at for nothing. */
-#define BITS_PER_LITERAL 64
+#define MAX_LOG2_BITS 19
+/* With this many bits for each gram, one position in so many is looked at for nothing. */
+#define BITS_PER_ENTRY 32
 /* Slots while literals are being added, and at most. */
 #define ADDING_LOG2_SLOTS 12
-#define MAX_LOG2_SLOTS 16
+#define MAX_LOG2_SLOTS 14
 
 /* For grams of three bytes. */
 #define SHORT_BITS 4096
+
+/* How many literals that are not wanted one text is searched for: more than an honest one asks for. */
+#define LOOKUPS_MAX 400
 
 /* Positions that are looked at in one go. */
 #define BLOCK ((size_t) 128)
@@ -29,6 +32,7 @@
 struct literal {
     char *text;
     size_t len;
+    size_t pivot;   /* which of its bytes is the rarest in ordinary text */
     uint32_t next;  /* while literals are being added: the next one with the same slot */
     bool wanted;
     size_t at;      /* first occurrence in the text at hand; NONE */
@@ -62,6 +66,7 @@ struct literals {
     const char *text;      /* of the last scan */
     size_t len;
     uint64_t scans;
+    unsigned lookups_left; /* in this text */
 };
 
 int literals_new(struct literals **ret)
@@ -125,7 +130,7 @@ int literals_add(struct literals *l, const char *text, bool wanted, size_t *ret_
     if (l->n >= NO_LITERAL || grow(l) < 0)
         return -ENOMEM;
     l->items[l->n] = (struct literal){.text = strdup(text), .len = strlen(text), .at = NONE, .wanted = wanted,
-                                      .next = *slot};
+                                      .pivot = gram_rarest_byte(text), .next = *slot};
     if (!l->items[l->n].text)
         return -ENOMEM;
     *slot = (uint32_t) l->n;
@@ -228,9 +233,18 @@ static void enter_all(struct literals *l, const uint32_t *grams)
     }
 }
 
+static int make_tables(struct literals *l)
+{
+    unsigned log2_bits = log2_at_least(l->n_entries * BITS_PER_ENTRY, MIN_LOG2_BITS, MAX_LOG2_BITS);
+
+    l->bit_shift = 32 - log2_bits;
+    l->bits = calloc(((size_t) 1 << log2_bits) / 64, sizeof(*l->bits));
+    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
+    return l->bits && l->entries ? 0 : -ENOMEM;
+}
+
 int literals_finish(struct literals *l)
 {
-    unsigned log2_bits = log2_at_least(l->n * BITS_PER_LITERAL, MIN_LOG2_BITS, MAX_LOG2_BITS);
     unsigned log2_slots = log2_at_least(2 * l->n, 4, MAX_LOG2_SLOTS);
     size_t n_slots = (size_t) 1 << log2_slots;
     _cleanup_free_ uint32_t *grams = calloc(l->n + 1, sizeof(*grams));
@@ -238,15 +252,12 @@ int literals_finish(struct literals *l)
     free(l->slots);
     l->slots = calloc(n_slots + 1, sizeof(*l->slots));
     l->filters = calloc(n_slots, sizeof(*l->filters));
-    l->bits = calloc(((size_t) 1 << log2_bits) / 64, sizeof(*l->bits));
     l->found = calloc(l->n + 1, sizeof(*l->found));
-    if (!grams || !l->slots || !l->filters || !l->bits || !l->found)
+    if (!grams || !l->slots || !l->filters || !l->found)
         return -ENOMEM;
     l->slot_shift = 32 - log2_slots;
-    l->bit_shift = 32 - log2_bits;
     choose_grams(l, grams, l->slots);
-    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
-    if (!l->entries)
+    if (make_tables(l) < 0)
         return -ENOMEM;
     /* Each count becomes the end of its slot's entries, and then, filled downwards, their beginning. */
     for (size_t i = 1; i <= n_slots; i++)
@@ -337,6 +348,7 @@ static void begin_scan(struct literals *l, const char *text, size_t len)
     l->text = text;
     l->len = len;
     l->scans++;
+    l->lookups_left = LOOKUPS_MAX;
 }
 
 size_t literals_scan(struct literals *l, const char *text, size_t len, const size_t **ret)
@@ -363,37 +375,44 @@ static size_t find_char(const struct literals *l, char c, size_t from)
     return at ? (size_t) (at - l->text) : NONE;
 }
 
-/* Where a literal occurs at `from` or later; NONE. */
+/* Where a literal occurs at `from` or later; NONE. Its rarest byte leads to it. */
 static size_t find_from(const struct literals *l, size_t id, size_t from)
 {
     const struct literal *literal = &l->items[id];
-    char first = literal->text[0], capital = ascii_upper(first);
-    size_t small = find_char(l, first, from);
-    size_t large = capital == first ? NONE : find_char(l, capital, from);
+    char pivot = literal->text[literal->pivot], capital = ascii_upper(pivot);
+    size_t small = find_char(l, pivot, from + literal->pivot);
+    size_t large = capital == pivot ? NONE : find_char(l, capital, from + literal->pivot);
 
     for (;;) {
-        size_t at = MIN(small, large);
+        size_t at = MIN(small, large), begin = at - literal->pivot;
 
-        if (at == NONE || at + literal->len > l->len)
+        if (at == NONE || begin + literal->len > l->len)
             return NONE;
-        if (equal(l->text + at, literal))
-            return at;
+        if (equal(l->text + begin, literal))
+            return begin;
         if (at == small)
-            small = find_char(l, first, at + 1);
+            small = find_char(l, pivot, at + 1);
         else
             large = find_char(l, capital, at + 1);
     }
+}
+
+static void look_up(struct literals *l, size_t id)
+{
+    if (l->lookups_left == 0)
+        return;
+    l->lookups_left--;
+    l->items[id].at = find_from(l, id, 0);
+    l->items[id].asked = l->scans;
 }
 
 bool literals_found(struct literals *l, size_t id, size_t *ret_at)
 {
     struct literal *literal = &l->items[id];
 
-    if (!literal->wanted && literal->asked != l->scans) {
-        literal->at = find_from(l, id, 0);
-        literal->asked = l->scans;
-    }
-    if (literal->at == NONE)
+    if (!literal->wanted && literal->asked != l->scans)
+        look_up(l, id);
+    if (literal->at == NONE || (!literal->wanted && literal->asked != l->scans))
         return false;
     *ret_at = literal->at;
     return true;

@@ -9,8 +9,8 @@
 #include "core/diagnosis/rule.h"
 
 /* Attempts to match that one record is worth: for an honest one, more than it needs. */
-#define ATTEMPTS_AT_LEAST 512
-#define ATTEMPTS_PER_KIB 512
+#define ATTEMPTS_AT_LEAST 384
+#define ATTEMPTS_PER_KIB 256
 
 /* Which rules begin their search at a literal: for each literal the place in `rules` where its own begin. */
 struct directory {

@@ -14,8 +14,8 @@
 /* Nearly every attempt ends, one way or the other, within a few steps; one that does not is repeated with
  * more, which the budget pays for. */
 #define CHEAP_STEPS 60
-#define DEAR_STEPS 3000
-#define DEAR_COST ((size_t) 120)
+#define DEAR_STEPS 6000
+#define DEAR_COST ((size_t) 150)
 
 static uint32_t narrow(size_t n)
 {
