@@ -115,8 +115,9 @@ static int visit_process(struct visit *v, pid_t pid)
 static int visit_group(struct visit *v, int dir_fd)
 {
     _cleanup_fclose_ FILE *f = NULL;
+    _cleanup_free_ char *line = NULL;
+    size_t size = 0;
     int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-    pid_t pid;
 
     if (fd < 0)
         return -errno;
@@ -125,8 +126,8 @@ static int visit_group(struct visit *v, int dir_fd)
         close_fd(fd);
         return -ENOMEM;
     }
-    while (fscanf(f, "%d", &pid) == 1) {
-        int r = visit_process(v, pid);
+    while (getline(&line, &size, f) > 0) {
+        int r = visit_process(v, (pid_t) strtol(line, NULL, 10));
 
         if (r < 0)
             return r;
@@ -164,17 +165,56 @@ static bool is_gone(int error)
     return error == -ENOENT || error == -ENODEV;
 }
 
-static int visit_tree(struct visit *v, int dir_fd, int depth)
+static size_t depth_of(const char *path)
 {
+    size_t depth = 1;
+
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++)
+        depth++;
+    return depth;
+}
+
+/* Appends the paths of the groups in `path`, which "." leaves out of theirs. */
+static int push_children(int dir_fd, const char *path, char ***paths)
+{
+    bool top = str_equal(path, ".");
+    _cleanup_close_ int fd = cgroup_fs_open(dir_fd, path);
     _cleanup_strv_ char **children = NULL;
-    int r = visit_group(v, dir_fd);
+    int r = fd < 0 ? fd : cgroup_fs_children(fd, &children);
 
-    if (r == 0 && depth > 0)
-        r = cgroup_fs_children(dir_fd, &children);
     for (size_t i = 0; r == 0 && children && children[i]; i++) {
-        _cleanup_close_ int fd = cgroup_fs_open(dir_fd, children[i]);
+        _cleanup_free_ char *child = str_format("%s%s%s", top ? "" : path, top ? "" : "/", children[i]);
 
-        r = fd < 0 ? fd : visit_tree(v, fd, depth - 1);
+        r = child ? strv_push(paths, child) : -ENOMEM;
+    }
+    return is_gone(r) ? 0 : r;
+}
+
+/* The group (".") and all below it, each before those in it. */
+static int list_tree(int dir_fd, char ***ret)
+{
+    _cleanup_strv_ char **paths = NULL;
+    int r = strv_push(&paths, ".");
+
+    for (size_t i = 0; r == 0 && paths[i]; i++) {
+        if (i == 0 || depth_of(paths[i]) < CGROUP_FS_DEPTH)
+            r = push_children(dir_fd, paths[i], &paths);
+    }
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&paths);
+    return 0;
+}
+
+static int visit_tree(struct visit *v, int dir_fd)
+{
+    _cleanup_strv_ char **paths = NULL;
+    int r = list_tree(dir_fd, &paths);
+
+    for (size_t i = 0; r == 0 && paths[i]; i++) {
+        _cleanup_close_ int fd = cgroup_fs_open(dir_fd, paths[i]);
+
+        r = fd < 0 ? fd : visit_group(v, fd);
         if (is_gone(r))
             r = 0;
     }
@@ -185,7 +225,7 @@ int cgroup_fs_pids(int dir_fd, size_t max, struct pid_set *set)
 {
     struct visit v = {.seen = set, .max = max};
 
-    return visit_tree(&v, dir_fd, CGROUP_FS_DEPTH);
+    return visit_tree(&v, dir_fd);
 }
 
 int cgroup_fs_signal(int dir_fd, int signo)
@@ -196,7 +236,7 @@ int cgroup_fs_signal(int dir_fd, int signo)
 
     for (int pass = 0; pass < SIGNAL_PASSES && r >= 0; pass++) {
         v.found = 0;
-        r = visit_tree(&v, dir_fd, CGROUP_FS_DEPTH);
+        r = visit_tree(&v, dir_fd);
         if (v.found == 0)
             break;
     }
@@ -229,25 +269,20 @@ bool cgroup_fs_wait_empty(int dir_fd, usec_t deadline)
     }
 }
 
-/* A group with others below cannot be removed; most have none. */
-static int remove_tree(int parent_fd, const char *name, int depth)
+int cgroup_fs_remove(int parent_fd, const char *name)
 {
-    _cleanup_strv_ char **children = NULL;
+    _cleanup_strv_ char **paths = NULL;
     _cleanup_close_ int fd = -1;
 
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
-    if (errno != EBUSY || depth == 0)
+    if (errno != EBUSY)
         return -errno;
+    /* Most have no groups in them; those that have cannot be removed before these. */
     fd = cgroup_fs_open(parent_fd, name);
-    if (fd >= 0 && cgroup_fs_children(fd, &children) == 0) {
-        for (size_t i = 0; children && children[i]; i++)
-            (void) remove_tree(fd, children[i], depth - 1);
+    if (fd >= 0 && list_tree(fd, &paths) == 0) {
+        for (size_t i = strv_length(paths) - 1; i > 0; i--)
+            (void) unlinkat(fd, paths[i], AT_REMOVEDIR);
     }
     return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
-}
-
-int cgroup_fs_remove(int parent_fd, const char *name)
-{
-    return remove_tree(parent_fd, name, CGROUP_FS_DEPTH);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /* The files of one cgroup v2 directory, which is given by a descriptor. All walks go at most
- * CGROUP_FS_DEPTH levels down. */
+ * CGROUP_FS_DEPTH levels down; so deep a path always fits PATH_MAX. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "base/timeutil.h"
 #include "port/pid_set.h"
 
-#define CGROUP_FS_DEPTH 32
+#define CGROUP_FS_DEPTH 15
 
 /* The directory, a real one below dir_fd; returns its descriptor or negative errno. */
 must_check int cgroup_fs_open(int dir_fd, const char *name);
