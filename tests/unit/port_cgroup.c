@@ -154,15 +154,9 @@ static void clear_scene(struct scene *s)
 
 static void spawn(struct scene *s, const char *script)
 {
-    struct child_spec spec = {
-        .argv = WORLD_SHELL(script),
-        .environment = environ,
-        .stdin_fd = -1,
-        .stdout_fd = -1,
-        .stderr_fd = -1,
-        .cgroup_fd = cgroup_fd(s->group),
-    };
+    struct child_spec spec = world_spec(WORLD_SHELL(script));
 
+    spec.cgroup_fd = cgroup_fd(s->group);
     child_free(s->child);
     s->child = NULL;
     assert_int_equal(child_spawn(s->loop, &spec, on_end, s, &s->child), 0);

@@ -42,18 +42,6 @@ static void on_end(const struct child_exit *e, void *userdata)
     loop_stop(end->loop);
 }
 
-static struct child_spec spec_of(char *const *argv)
-{
-    return (struct child_spec){
-        .argv = argv,
-        .environment = environ,
-        .stdin_fd = -1,
-        .stdout_fd = -1,
-        .stderr_fd = -1,
-        .cgroup_fd = -1,
-    };
-}
-
 static struct child_exit run(const struct child_spec *spec)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
@@ -95,7 +83,7 @@ static void assert_fails(const struct child_spec *spec, int error)
 
 static void ends_are_told(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_SHELL("exit 7"));
+    struct child_spec spec = world_spec(WORLD_SHELL("exit 7"));
     struct child_exit e = run(&spec);
 
     assert_int_equal(e.code, CLD_EXITED);
@@ -118,7 +106,7 @@ static void write_file(const char *path, const char *content, mode_t mode)
 static void failures_are_told(void unused **state)
 {
     char directory[] = "/tmp/coalmine-XXXXXX";
-    struct child_spec spec = spec_of(WORLD_VECTOR("coalmine-no-such-program"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("coalmine-no-such-program"));
 
     assert_fails(&spec, -ENOENT);
     spec.argv = WORLD_VECTOR("/nonexistent/program");
@@ -145,7 +133,7 @@ static void failures_are_told(void unused **state)
 
 static void bad_surroundings_are_told(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/true"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/true"));
 
     spec.working_directory = "/nonexistent";
     assert_fails(&spec, -ENOTDIR);
@@ -162,7 +150,7 @@ static void bad_surroundings_are_told(void unused **state)
 
 static void working_directory_and_environment(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_SHELL("pwd; echo $COLOUR"));
+    struct child_spec spec = world_spec(WORLD_SHELL("pwd; echo $COLOUR"));
     char output[128];
 
     spec.working_directory = "/usr";
@@ -183,7 +171,7 @@ static void working_directory_and_environment(void unused **state)
 
 static void standard_streams(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_SHELL("readlink /proc/self/fd/0 /proc/self/fd/2 >&1"));
+    struct child_spec spec = world_spec(WORLD_SHELL("readlink /proc/self/fd/0 /proc/self/fd/2 >&1"));
     _cleanup_close_ int reader = -1, writer = -1, input = -1, feed = -1;
     char output[128];
 
@@ -223,7 +211,7 @@ struct pipes {
 static int run_crossed(void *data)
 {
     struct pipes *p = data;
-    struct child_spec spec = spec_of(WORLD_SHELL("cat; echo err >&2"));
+    struct child_spec spec = world_spec(WORLD_SHELL("cat; echo err >&2"));
 
     if (dup2(p->out[1], 0) < 0 || dup2(p->err[1], 1) < 0 || dup2(p->in[0], 2) < 0)
         return 3;
@@ -237,7 +225,7 @@ static int run_crossed(void *data)
 static int run_closed(void *data)
 {
     struct pipes *p = data;
-    struct child_spec spec = spec_of(WORLD_SHELL("cat; echo err >&2"));
+    struct child_spec spec = world_spec(WORLD_SHELL("cat; echo err >&2"));
 
     spec.stdin_fd = p->in[0];
     spec.stdout_fd = p->out[1];
@@ -282,7 +270,7 @@ static void closed_descriptors(void unused **state)
 
 static int fail_closed(void unused *data)
 {
-    struct child_spec spec = spec_of(WORLD_VECTOR("/nonexistent/program"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/nonexistent/program"));
     struct child *c = NULL;
     struct loop *l;
 
@@ -300,7 +288,7 @@ static void failure_with_closed_descriptors(void unused **state)
 
 static void nothing_leaks_into_it(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/ls", "/proc/self/fd"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/ls", "/proc/self/fd"));
     _cleanup_close_ int leaky = fcntl(STDIN_FILENO, F_DUPFD, 50);
     char output[64];
 
@@ -315,7 +303,7 @@ static void nothing_leaks_into_it(void unused **state)
 
 static void signals_are_reset(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"));
     struct sigaction ignore = {.sa_handler = SIG_IGN}, pipe_before, usr1_before;
     sigset_t term, before;
     uint64_t blocked, ignored;
@@ -341,7 +329,7 @@ static void session_of_its_own(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
     struct end end = {.loop = l};
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/sleep", "1000"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/sleep", "1000"));
     _cleanup_(child_freep) struct child *c = NULL;
 
     assert_int_equal(child_spawn(l, &spec, on_end, &end, &c), 0);
@@ -361,7 +349,7 @@ static void bad_signal_is_refused(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
     struct end end = {.loop = l};
-    struct child_spec spec = spec_of(WORLD_SHELL("sleep 1000 & wait"));
+    struct child_spec spec = world_spec(WORLD_SHELL("sleep 1000 & wait"));
     _cleanup_(child_freep) struct child *c = NULL;
 
     assert_int_equal(child_spawn(l, &spec, on_end, &end, &c), 0);
@@ -377,7 +365,7 @@ static const char leave_one_behind[] = "sleep 1000 & echo $!; exit 3";
 
 static void group_is_killed_if_wanted(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_SHELL(leave_one_behind));
+    struct child_spec spec = world_spec(WORLD_SHELL(leave_one_behind));
     _cleanup_close_ int reader = -1, writer = -1;
     char output[32];
 
@@ -392,7 +380,7 @@ static void group_is_killed_if_wanted(void unused **state)
 
 static void group_is_spared_otherwise(void unused **state)
 {
-    struct child_spec spec = spec_of(WORLD_SHELL(leave_one_behind));
+    struct child_spec spec = world_spec(WORLD_SHELL(leave_one_behind));
     _cleanup_close_ int reader = -1, writer = -1;
     char output[32] = "";
     pid_t left;
@@ -412,7 +400,7 @@ static void callback_may_free(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
     struct end end = {.loop = l, .free_in_callback = true};
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/true"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/true"));
 
     assert_int_equal(child_spawn(l, &spec, on_end, &end, &end.child), 0);
     world_run_to_stop(l);
@@ -423,7 +411,7 @@ static void freeing_neither_kills_nor_reaps(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
     struct end end = {.loop = l};
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/sleep", "1000"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/sleep", "1000"));
     struct child *c = NULL;
     int status;
     pid_t pid;
@@ -443,7 +431,7 @@ static void freeing_neither_kills_nor_reaps(void unused **state)
 static int die_as_parent(void *data)
 {
     struct loop *l = world_loop();
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/sleep", "1000"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/sleep", "1000"));
     const int *out = data;
     struct child *c = NULL;
     pid_t pid = 0;
@@ -480,7 +468,7 @@ static void several_at_once(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
     struct end ends[8] = {};
-    struct child_spec spec = spec_of(NULL);
+    struct child_spec spec = world_spec(NULL);
     char script[32];
 
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
@@ -501,7 +489,7 @@ static void several_at_once(void unused **state)
 static void ignored_sigchld_loses_no_status(void unused **state)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-    struct child_spec spec = spec_of(WORLD_SHELL("exit 9"));
+    struct child_spec spec = world_spec(WORLD_SHELL("exit 9"));
 
     assert_int_equal(sigaction(SIGCHLD, &ignore, &before), 0);
     assert_int_equal(run(&spec).status, 9);
@@ -512,7 +500,7 @@ static void stolen_status_is_told(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();
     struct end end = {.loop = l, .exit = {.code = -1, .status = -1}};
-    struct child_spec spec = spec_of(WORLD_VECTOR("/bin/true"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/true"));
     _cleanup_(child_freep) struct child *c = NULL;
 
     assert_int_equal(child_spawn(l, &spec, on_end, &end, &c), 0);
@@ -526,7 +514,7 @@ static int spawn_and_wait(void *data)
 {
     struct loop *l = data;
     struct end end = {.loop = l};
-    struct child_spec spec = spec_of(WORLD_VECTOR("true"));
+    struct child_spec spec = world_spec(WORLD_VECTOR("true"));
     _cleanup_(child_freep) struct child *c = NULL;
     int r;
 
@@ -566,7 +554,7 @@ static int run_without_clone3(void unused *data)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = ARRAY_SIZE(code), .filter = code};
-    struct child_spec spec = spec_of(WORLD_SHELL("exit 0"));
+    struct child_spec spec = world_spec(WORLD_SHELL("exit 0"));
 
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return 77;

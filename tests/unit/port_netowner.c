@@ -140,6 +140,7 @@ static void what_connects_is_what_is_found(void unused **state)
         socklen_t len;
         union address a;
 
+        assert_row(rows[i].name, fd >= 0);
         if (strcasecmp(rows[i].host, "localhost") == 0)
             continue;
         a = make_address(rows[i].host, port, &len);
@@ -203,6 +204,7 @@ static void hosts_that_are_not_ours(void unused **state)
     _cleanup_close_ int fd = open_socket("0.0.0.0", &port, 0);
     uint64_t inode = 0;
 
+    assert_true(fd >= 0);
     for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
         assert_row(hosts[i], netowner_listener(hosts[i], port, &inode) == -EINVAL);
     assert_int_equal(inode, 0);

@@ -41,14 +41,7 @@ static void on_end(const struct child_exit *e, void *userdata)
 
 static int spawn(struct record *r, const char *script, struct child **ret)
 {
-    struct child_spec spec = {
-        .argv = WORLD_SHELL(script),
-        .environment = environ,
-        .stdin_fd = -1,
-        .stdout_fd = -1,
-        .stderr_fd = -1,
-        .cgroup_fd = -1,
-    };
+    struct child_spec spec = world_spec(WORLD_SHELL(script));
 
     return child_spawn(r->loop, &spec, on_end, r, ret);
 }

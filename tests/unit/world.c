@@ -8,6 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+struct child_spec world_spec(char *const *argv)
+{
+    return (struct child_spec){
+        .argv = argv,
+        .environment = environ,
+        .stdin_fd = -1,
+        .stdout_fd = -1,
+        .stderr_fd = -1,
+        .cgroup_fd = -1,
+    };
+}
+
 struct limit {
     struct loop *loop;
     bool up;

@@ -5,11 +5,15 @@
 
 #include "unit.h"
 
+#include "port/child.h"
 #include "port/loop.h"
 
 /* A NULL-terminated vector, as execve(2) wants it, of string literals. */
 #define WORLD_VECTOR(...) ((char **) (uintptr_t) (const char *const[]){__VA_ARGS__, NULL})
 #define WORLD_SHELL(script) WORLD_VECTOR("/bin/sh", "-c", script)
+
+/* Our own environment and cgroup, nothing on its standard streams. */
+struct child_spec world_spec(char *const *argv);
 
 /* Long enough for a loaded machine under valgrind: reached only by a test that fails. */
 #define WORLD_LIMIT (60 * USEC_PER_SEC)
