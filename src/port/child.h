@@ -30,11 +30,12 @@ struct child_exit {
 
 typedef void (*child_exit_fn)(const struct child_exit *e, void *userdata);
 
-/* Starts it in a session of its own, to be killed when this process dies, with default signal dispositions and an empty signal mask, and
- * without any descriptor beyond the three. Returns only after execve() has succeeded; otherwise the
- * negative errno of what failed and nothing runs: -ENOENT: no such program (or no such interpreter of a
- * script), -EACCES: not executable, -ENOTDIR: no such working directory. `fn` is called once, from the
- * loop, when it has ended and is reaped. SIGCHLD must not be ignored and is set to its default. */
+/* Starts it in a session of its own, with default signal dispositions and an empty signal mask, without any
+ * descriptor beyond the three, and to be killed when this process dies. Returns only after execve() has
+ * succeeded; otherwise the negative errno of what failed and nothing runs: -ENOENT: no such program (or no
+ * such interpreter of a script), -EACCES: not executable, -ENOTDIR: no such working directory. `fn` is called
+ * once, from the loop, when it has ended and is reaped. SIGCHLD must not be ignored and is set to its
+ * default. */
 must_check int child_spawn(struct loop *l, const struct child_spec *spec, child_exit_fn fn,
                            void *userdata, struct child **ret);
 pid_t child_pid(const struct child *c);
