@@ -102,10 +102,11 @@ static int locate(struct cgroup_root *root, const char **ret_why)
 }
 
 /* The right to write is not enough: the superuser may write anywhere, and whoever owns the tree would undo it.
- * The first process of a container has the container's whole tree. */
+ * The first process of a container has the whole tree that a cgroup namespace shows; without one of its own it
+ * sits in somebody else's. */
 static int check_owner(const struct cgroup_root *root, const char **ret_why)
 {
-    if (is_delegated(root->fd) || getpid() == 1)
+    if (is_delegated(root->fd) || (getpid() == 1 && str_equal(root->path, "/")))
         return 0;
     *ret_why = "the unit has no Delegate=yes";
     return -EPERM;
