@@ -256,33 +256,43 @@ static int fill_hint(const struct signature *s, const struct class *class, struc
     return r;
 }
 
-static void append_captures(struct strbuf *b, const struct root_cause *r)
+/* What tells this cause from others of its class. */
+static bool is_shown(const struct signature *s, const char *name)
 {
-    size_t shown = 0, named = 0;
+    if (s->fingerprint)
+        return strv_contains(s->fingerprint, name);
+    return !str_equal(name, TEMPLATE_RANK);
+}
+
+static void append_captures(struct strbuf *b, const struct signature *s, const struct root_cause *r)
+{
+    size_t shown = 0, all = 0;
 
     for (size_t i = 0; i < r->n_captures; i++)
-        named += !str_equal(r->captures[i].name, TEMPLATE_RANK);
+        all += is_shown(s, r->captures[i].name);
     for (size_t i = 0; i < r->n_captures && shown < SUMMARY_CAPTURES; i++) {
         const char *value = r->captures[i].value;
 
-        if (str_equal(r->captures[i].name, TEMPLATE_RANK))
+        if (!is_shown(s, r->captures[i].name))
             continue;
         strbuf_append(b, shown++ == 0 ? ": " : ", ");
-        if (named > 1)
+        if (all > 1)
             strbuf_appendf(b, "%s ", r->captures[i].name);
         strbuf_append_n(b, value, utf8_cut(value, strlen(value), SUMMARY_VALUE_BYTES));
     }
 }
 
-static char *summarise(const char *class_name, const struct class *class, const struct root_cause *r,
-                       const char *happened)
+/* A line's signature, or what happened; the other is NULL. */
+static char *summarise(const char *class_name, const struct class *class, const struct signature *s,
+                       const struct root_cause *r, const char *happened)
 {
     struct strbuf b = {};
 
     strbuf_append(&b, class_name);
     if (class)
         strbuf_appendf(&b, ": %s", class->text);
-    append_captures(&b, r);
+    if (s)
+        append_captures(&b, s, r);
     if (!str_empty(happened))
         strbuf_appendf(&b, ": %s", happened);
     return strbuf_steal(&b);
@@ -315,7 +325,7 @@ static int explain_by_line(const struct question *q, const struct candidate *c, 
     ret->class_name = strdup(s->class->name);
     ret->signature = strdup(s->id);
     ret->line = strdup(c->line);
-    ret->summary = summarise(s->class->name, s->class, ret, NULL);
+    ret->summary = summarise(s->class->name, s->class, s, ret, NULL);
     ret->fingerprint = fingerprint_of_line(s, c->captures, c->n_captures);
     return ret->class_name && ret->signature && ret->line && ret->summary && ret->fingerprint ? 0 : -ENOMEM;
 }
@@ -346,7 +356,7 @@ static int explain_by_circumstances(const struct question *q, const char *class_
     ret->cleanup = class ? class->cleanup : CLEANUP_NONE;
     ret->fatal = q->circumstances->ending != ENDING_NONE;
     ret->class_name = strdup(class_name);
-    ret->summary = summarise(class_name, class, ret, happened);
+    ret->summary = summarise(class_name, class, NULL, ret, happened);
     ret->fingerprint = fingerprint_of_circumstances(class_name, q->circumstances);
     return ret->class_name && ret->summary && ret->fingerprint ? 0 : -ENOMEM;
 }
