@@ -26,9 +26,9 @@ struct program {
     struct options options;
     struct identity identity;
     struct conf_paths conf_paths;
+    struct conf_request request;
+    struct generation_source source;
     struct paths paths;
-    struct config *config;
-    struct catalog *catalog;
     struct loop *loop;
     struct supervisor *supervisor;
 };
@@ -126,9 +126,12 @@ static int refuse(int error, char *const *errors)
     return EXIT_BAD_CONFIG;
 }
 
-static int load(struct program *p, char ***ret_errors)
+/* Where all that is read comes from. */
+static int find_places(struct program *p)
 {
-    struct conf_request request = {
+    int r;
+
+    p->request = (struct conf_request){
         .instance = p->identity.instance,
         .file = p->options.config,
         .profile = p->options.profile,
@@ -136,15 +139,10 @@ static int load(struct program *p, char ***ret_errors)
         .settings = p->options.settings,
         .command = p->options.command,
     };
-    int r = conf_paths_init(&p->conf_paths, getenv("COALMINE_CONFIG_DIR"), getenv("COALMINE_DATA_DIR"));
+    p->source = (struct generation_source){ .paths = &p->conf_paths, .request = &p->request };
+    r = conf_paths_init(&p->conf_paths, getenv("COALMINE_CONFIG_DIR"), getenv("COALMINE_DATA_DIR"));
 
-    if (r == 0)
-        r = paths_find(&p->paths);
-    if (r == 0)
-        r = conf_load(&p->conf_paths, &request, &p->config, ret_errors);
-    if (r == 0)
-        r = conf_load_catalog(&p->conf_paths, &p->catalog, ret_errors);
-    return r;
+    return r < 0 ? r : paths_find(&p->paths);
 }
 
 static int set_up(struct program *p, char ***ret_errors)
@@ -156,12 +154,11 @@ static int set_up(struct program *p, char ***ret_errors)
         return r < 0 ? r : -EINVAL;
     }
     if (r == 0)
-        r = load(p, ret_errors);
+        r = find_places(p);
     if (r == 0)
         r = loop_new(&p->loop);
     if (r == 0)
-        r = supervisor_new(p->loop, p->config, p->catalog, &p->identity, &p->paths, &p->supervisor,
-                           ret_errors);
+        r = supervisor_new(p->loop, &p->source, &p->identity, &p->paths, &p->supervisor, ret_errors);
     return r;
 }
 
@@ -169,8 +166,6 @@ static void program_release(struct program *p)
 {
     supervisor_free(p->supervisor);
     loop_free(p->loop);
-    catalog_free(p->catalog);
-    config_free(p->config);
     paths_release(&p->paths);
     conf_paths_release(&p->conf_paths);
     identity_release(&p->identity);
@@ -186,6 +181,8 @@ int main(int argc, char **argv)
     if (r >= 0)
         return r;
     (void) signal(SIGPIPE, SIG_IGN);
+    /* Until the loop takes it; what it asks for is being done. */
+    (void) signal(SIGHUP, SIG_IGN);
     r = set_up(&p, &errors);
     if (r < 0)
         return refuse(r, errors);

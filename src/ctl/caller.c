@@ -75,14 +75,27 @@ static int tell_absent(const struct attempt *a)
     return ctl_fail(-ESRCH, "%s is not running", a->instance);
 }
 
+/* A line for each mistake. */
+static int tell_invalid(const struct attempt *a, const sd_bus_error *error)
+{
+    _cleanup_strv_ char **lines = NULL;
+
+    if (strv_split(str_or_empty(error->message), "\n", &lines) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; lines && lines[i]; i++)
+        (void) ctl_fail(0, "%s", lines[i]);
+    return ctl_fail(-EBADMSG, "%s: everything stays as it was", a->instance);
+}
+
 static int tell_error(const struct attempt *a, int r, const sd_bus_error *error)
 {
     if (r == -ESRCH)
         return tell_absent(a);
     if (sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED))
         return ctl_fail(r, "%s is the system's: %s is for root", a->instance, a->method);
-    return ctl_fail(sd_bus_error_has_name(error, INVALID_CONFIGURATION) ? -EBADMSG : r, "%s: %s", a->instance,
-                    error->message ? error->message : strerror(-r));
+    if (sd_bus_error_has_name(error, INVALID_CONFIGURATION))
+        return tell_invalid(a, error);
+    return ctl_fail(r, "%s: %s", a->instance, error->message ? error->message : strerror(-r));
 }
 
 static int try_system(const struct attempt *a, sd_bus_message **ret)

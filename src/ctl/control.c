@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* coalminectl restart, pause, resume and run-canary: what only coalmined itself can do. */
+/* coalminectl restart, reload, pause, resume and run-canary: what only coalmined itself can do. */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -29,6 +30,32 @@ int ctl_restart(int argc, char **argv)
 int ctl_resume(int argc, char **argv)
 {
     return order(argc, argv, "Resume");
+}
+
+/* As coalmined itself says it (coalmined(8)). */
+#define BAD_CONFIGURATION 78
+
+static int print_pending(sd_bus_message *reply, const char *instance)
+{
+    const char *key;
+    int r = sd_bus_message_enter_container(reply, 'a', "s");
+
+    while (r >= 0 && (r = sd_bus_message_read(reply, "s", &key)) > 0)
+        (void) printf("%s waits for the next start of the server (coalminectl restart %s)\n", key, instance);
+    return r < 0 ? ctl_fail(CTL_FAILED, "the answer is not understood: %s", strerror(-r)) : CTL_OK;
+}
+
+int ctl_reload(int argc, char **argv)
+{
+    _cleanup_message_ sd_bus_message *reply = NULL;
+    int r;
+
+    if (ctl_parse(argc, argv, NULL, 0, 1, 1) < 0)
+        return CTL_USAGE;
+    r = caller_call(argv[optind], "Reload", &reply, NULL);
+    if (r < 0)
+        return r == -EBADMSG ? BAD_CONFIGURATION : CTL_FAILED;
+    return print_pending(reply, argv[optind]);
 }
 
 int ctl_pause(int argc, char **argv)

@@ -53,6 +53,15 @@ static void print_pause(const struct instance *i)
         (void) printf("%14s: until %s\n", "Paused", str_empty(until) ? "resumed" : until);
 }
 
+/* The keys, one below the other. */
+static void print_pending(const struct instance *i)
+{
+    const json_t *pending = json_object_get(i->status, "pending");
+
+    for (size_t n = 0; n < json_array_size(pending); n++)
+        row(n == 0 ? "Needs restart" : "", json_string_value(json_array_get(pending, n)));
+}
+
 static void print_proof(const struct instance *i)
 {
     const json_t *proof = json_object_get(i->status, "proof");
@@ -104,6 +113,7 @@ static void print_instance(const struct instance *i)
     row("Ready since", instance_get(i, "ready_since"));
     row("Next start", instance_get(i, "next_start"));
     print_pause(i);
+    print_pending(i);
     print_proof(i);
     print_failure(i);
 }

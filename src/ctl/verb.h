@@ -13,6 +13,7 @@ enum { CTL_OK = 0, CTL_FAILED = 1, CTL_USAGE = 2 };
     X(ctl_report, "report", "[--json|--list] NAME [REPORT]", "The newest failure report, or another")  \
     X(ctl_diagnose, "diagnose", "[--json] [FILE|-]", "Say why the server of a log has failed")         \
     X(ctl_restart, "restart", "NAME", "Restart the server in place")                                   \
+    X(ctl_reload, "reload", "NAME", "Read configuration and catalog anew under the running server")    \
     X(ctl_pause, "pause", "[--for=TIME] NAME", "Hold canaries and restarts, for a time or until resumed") \
     X(ctl_resume, "resume", "NAME", "End a pause")                                                     \
     X(ctl_run_canary, "run-canary", "[--json] NAME", "Send the live canary now and tell its verdict")  \

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "daemon/failure.h"
+#include "daemon/reload.h"
 #include "daemon/supervisor.h"
 #include "daemon/torn.h"
 #include "port/notify.h"
@@ -33,19 +34,35 @@ static void on_preflight(const struct preflight_result *r, void *userdata)
     supervisor_post(s, FSM_PREFLIGHT_FAILED);
 }
 
+/* What a reload has left for the next server. */
+static void watch_newest(struct supervisor *s)
+{
+    _cleanup_strv_ char **errors = NULL;
+    int r = s->watched == s->generation ? 0 : reload_watcher(s, s->generation, &errors);
+
+    if (r < 0)
+        log_say(s->log, LOG_ERR, "Signatures and phases stay those of before the reload: %s",
+                errors ? errors[0] : strerror(-r));
+}
+
 /* A new epoch begins with its preflight, or with its spawn where there is none: forget the last. */
 static void begin_epoch(struct supervisor *s)
 {
     torn_clear(s);
     actions_release_epoch(s);
-    s->epoch = (struct epoch){ .started = loop_now() };
+    s->epoch = (struct epoch){
+        .number = s->fsm.epoch,
+        .generation = generation_ref(s->generation),
+        .started = loop_now(),
+    };
+    watch_newest(s);
     watcher_begin(s->watcher);
     prover_begin(s->prover);
 }
 
 static int make_environment(struct supervisor *s)
 {
-    return child_environment(environ, s->config->server.environment, &s->epoch.environment);
+    return child_environment(environ, supervisor_server(s)->environment, &s->epoch.environment);
 }
 
 static void start_preflight(struct supervisor *s)
@@ -57,8 +74,8 @@ static void start_preflight(struct supervisor *s)
     begin_epoch(s);
     r = make_environment(s);
     if (r == 0)
-        r = preflight_start(s->loop, s->config, s->epoch.environment, on_preflight_progress, on_preflight,
-                            s, &s->preflight);
+        r = preflight_start(s->loop, s->epoch.generation->config, s->epoch.environment,
+                            on_preflight_progress, on_preflight, s, &s->preflight);
     if (r < 0) {
         log_say(s->log, LOG_WARNING, "Cannot run the preflight, starting without: %s", strerror(-r));
         supervisor_post(s, FSM_PREFLIGHT_PASSED);
@@ -86,9 +103,9 @@ static void on_empty(void *userdata)
 static int spawn_into(struct supervisor *s, int output_fd)
 {
     struct child_spec spec = {
-        .argv = s->config->server.command,
+        .argv = supervisor_server(s)->command,
         .environment = s->epoch.environment,
-        .working_directory = s->config->server.working_directory,
+        .working_directory = supervisor_server(s)->working_directory,
         .stdin_fd = -1,
         .stdout_fd = output_fd,
         .stderr_fd = output_fd,
@@ -118,7 +135,7 @@ static void spawn(struct supervisor *s)
 {
     int r;
 
-    if (!s->limits.preflight)
+    if (s->epoch.number != s->fsm.epoch)
         begin_epoch(s);
     s->epoch.started = loop_now();
     r = try_spawn(s);
@@ -188,6 +205,9 @@ void actions_release_epoch(struct supervisor *s)
     processes_free(s->epoch.processes);
     strv_free(s->epoch.environment);
     free(s->epoch.foreign_owner);
+    strv_free(s->epoch.pending);
+    strv_free(s->epoch.words);
+    generation_unref(s->epoch.generation);
     s->epoch = (struct epoch){};
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "daemon/reload.h"
 #include "daemon/supervisor.h"
 #include "port/bus.h"
 
@@ -198,6 +199,25 @@ static int on_resume(sd_bus_message *m, void *userdata, sd_bus_error *error unus
     return sd_bus_reply_method_return(m, NULL);
 }
 
+static int on_reload(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    struct bus_api *b = userdata;
+    _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+    _cleanup_strv_ char **errors = NULL;
+    _cleanup_free_ char *text = NULL;
+    int r = reload(b->supervisor, &errors);
+
+    if (r == -EINVAL) {
+        text = strv_join(errors, "\n");
+        return sd_bus_error_set(error, ERROR_PREFIX "InvalidConfiguration", str_or_empty(text));
+    }
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(m, &reply);
+    if (r >= 0)
+        r = sd_bus_message_append_strv(reply, b->supervisor->epoch.pending);
+    return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
 static void on_proof(const struct proof *proof, void *userdata)
 {
     struct bus_api *b = userdata;
@@ -237,6 +257,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD_WITH_NAMES("GetStatus", NULL, , "s", SD_BUS_PARAM(json), on_get_status,
                              SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Restart", NULL, NULL, on_restart, 0),
+    SD_BUS_METHOD_WITH_NAMES("Reload", NULL, , "as", SD_BUS_PARAM(pending), on_reload, 0),
     SD_BUS_METHOD_WITH_NAMES("Pause", "t", SD_BUS_PARAM(duration_usec), NULL, , on_pause, 0),
     SD_BUS_METHOD("Resume", NULL, NULL, on_resume, 0),
     SD_BUS_METHOD_WITH_NAMES("RunCanary", NULL, , "sstts",

@@ -100,7 +100,7 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
         .attempt = s->fsm.attempt,
         .started = s->epoch.started,
         .ended = loop_now(),
-        .command = s->config->server.command,
+        .command = supervisor_server(s)->command,
         .environment = s->epoch.environment,
         .circumstances = circumstances,
         .cause = cause,

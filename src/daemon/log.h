@@ -16,7 +16,8 @@
     X(LOG_TRANSITION, "5c0a1f4be8d94f2b9c2a7f5c61d0e3a1", "the phase has changed") \
     X(LOG_READY, "e2b7c1d05fa64b0e8d3f9a6b7c4e1f02", "READY: the suite has passed") \
     X(LOG_FAILURE, "9d6e4a7cb1f843c5a0e2d8b35f7a9c13", "an epoch has failed; the whole report") \
-    X(LOG_PAUSE, "74fddd38a18e4e7eb658ed96c21910b7", "a pause begins, changes or ends")
+    X(LOG_PAUSE, "74fddd38a18e4e7eb658ed96c21910b7", "a pause begins, changes or ends") \
+    X(LOG_RELOAD, "73271cd1786a471b907a06f745efd884", "the configuration was read anew")
 
 #define X(constant, ...) constant,
 enum log_event { LOG_EVENTS(X) N_LOG_EVENTS };

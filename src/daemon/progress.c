@@ -89,6 +89,11 @@ static void on_timer(void *userdata)
         p->fn(p->userdata);
 }
 
+void progress_set_stall(struct progress *p, usec_t stall_usec)
+{
+    p->pause_usec = MIN(stall_usec / LOOKS_PER_STALL, LOOK_MAX_USEC);
+}
+
 int progress_new(struct loop *l, usec_t stall_usec, progress_fn fn, void *userdata, struct progress **ret)
 {
     _cleanup_(progress_freep) struct progress *p = calloc(1, sizeof *p);
@@ -96,7 +101,7 @@ int progress_new(struct loop *l, usec_t stall_usec, progress_fn fn, void *userda
 
     if (!p)
         return -ENOMEM;
-    p->pause_usec = MIN(stall_usec / LOOKS_PER_STALL, LOOK_MAX_USEC);
+    progress_set_stall(p, stall_usec);
     p->fn = fn;
     p->userdata = userdata;
     r = loop_timer_new(l, on_timer, p, &p->timer);

@@ -175,6 +175,17 @@ int publisher_new(struct supervisor *s, struct publisher **ret)
     return 0;
 }
 
+void publisher_listen(struct publisher *p)
+{
+    int r;
+
+    health_http_free(p->http);
+    p->http = NULL;
+    r = health_http_new(p->supervisor, &p->http);
+    if (r < 0)
+        log_say(p->supervisor->log, LOG_ERR, "No readiness and metrics: %s", strerror(-r));
+}
+
 void publisher_free(struct publisher *p)
 {
     if (!p)

@@ -36,6 +36,15 @@ static json_t *text_or_null(const char *s)
     return value ? value : json_null();
 }
 
+static json_t *names_json(char *const *names)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; names && names[i]; i++)
+        (void) json_array_append_new(array, json_string(names[i]));
+    return array;
+}
+
 static json_t *proof_json(const struct proof *p)
 {
     return json_pack("{s:o, s:s, s:o, s:I, s:I, s:o}",
@@ -71,7 +80,7 @@ int status_json(const struct status *s, json_t **ret)
 {
     json_t *root = json_pack(
         "{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
+        " s:o, s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
         "schema", 1,
         "instance", s->instance,
         "unit", text_or_null(s->unit),
@@ -91,6 +100,7 @@ int status_json(const struct status *s, json_t **ret)
         "next_start", moment(s->next_start),
         "exit_code", exit_json(s),
         "canary", text_or_null(s->canary),
+        "pending", names_json(s->pending),
         "paused", (int) s->paused,
         "paused_until", moment(s->paused_until),
         "restarts", "used", (json_int_t) s->restarts, "budget", (json_int_t) s->budget,

@@ -48,6 +48,7 @@ struct status {
     usec_t ready_since;    /* realtime; 0 unless ready or degraded */
     usec_t next_start;     /* realtime; 0 unless cooling, and while paused */
     usec_t next_start_in;
+    char *const *pending;  /* keys that wait for another start of the server */
     bool paused;
     usec_t paused_until;   /* realtime; 0: until resumed */
     usec_t pause_left;     /* USEC_INFINITY: until resumed */

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "daemon/actions.h"
 #include "daemon/failure.h"
+#include "daemon/reload.h"
 #include "daemon/torn.h"
 #include "port/store.h"
 
@@ -192,6 +193,13 @@ static void on_signal(const struct signalfd_siginfo *info, void *userdata)
     supervisor_post(s, FSM_STOP);
 }
 
+static void on_hangup(const struct signalfd_siginfo *info unused, void *userdata)
+{
+    _cleanup_strv_ char **errors = NULL;
+
+    (void) reload(userdata, &errors);
+}
+
 static void on_prover_event(enum fsm_event_kind kind, void *userdata)
 {
     struct supervisor *s = userdata;
@@ -222,12 +230,23 @@ static void on_cut(void *userdata)
     watcher_close(s->watcher);
 }
 
+/* The same words, for the epoch's life; NULL when memory is out. */
+static const char *epoch_words(struct epoch *e, const char *words)
+{
+    size_t n = strv_length(e->words);
+
+    for (size_t i = 0; i < n; i++)
+        if (str_equal(e->words[i], words))
+            return e->words[i];
+    return strv_push(&e->words, words) < 0 ? NULL : e->words[n];
+}
+
 static void on_step(const struct phase_config *step, void *userdata)
 {
     struct supervisor *s = userdata;
 
-    s->epoch.step = step->text ? step->text : step->name;
-    log_say(s->log, LOG_INFO, "%s", s->epoch.step);
+    s->epoch.step = epoch_words(&s->epoch, step->text ? step->text : step->name);
+    log_say(s->log, LOG_INFO, "%s", str_or_empty(s->epoch.step));
     if (s->fsm.phase == PHASE_LOADING) {
         note_epoch(s, loop_now().monotonic);
         publisher_update(s->publisher);
@@ -299,26 +318,15 @@ static int open_output(struct supervisor *s)
     return r;
 }
 
-static struct fsm_limits limits_of(const struct config *c)
-{
-    return (struct fsm_limits){
-        .preflight = c->start.preflight,
-        .mode = c->restart.mode,
-        .stall_usec = c->start.stall_usec,
-        .load_timeout_usec = c->start.load_timeout_usec,
-        .stop_usec = c->server.stop_usec,
-        .stable_usec = c->restart.stable_usec,
-        .fall = c->live.fall,
-        .rise = c->live.rise,
-    };
-}
-
 static int open_signals(struct supervisor *s)
 {
-    static const int signals[N_STOP_SIGNALS] = { SIGTERM, SIGINT };
+    static const struct {
+        int signo;
+        loop_signal_fn fn;
+    } signals[N_SIGNALS] = { { SIGTERM, on_signal }, { SIGINT, on_signal }, { SIGHUP, on_hangup } };
 
-    for (size_t i = 0; i < N_STOP_SIGNALS; i++) {
-        int r = loop_signal_new(s->loop, signals[i], on_signal, s, &s->signals[i]);
+    for (size_t i = 0; i < N_SIGNALS; i++) {
+        int r = loop_signal_new(s->loop, signals[i].signo, signals[i].fn, s, &s->signals[i]);
 
         if (r < 0)
             return r;
@@ -350,9 +358,21 @@ static int open_handles(struct supervisor *s, char ***ret_errors)
     return 0;
 }
 
-int supervisor_new(struct loop *l, const struct config *config, const struct catalog *catalog,
-                   const struct identity *identity, const struct paths *paths, struct supervisor **ret,
-                   char ***ret_errors)
+static int read_generation(struct supervisor *s, char ***ret_errors)
+{
+    int r = generation_read(s->source, &s->generation, ret_errors);
+
+    if (r < 0)
+        return r;
+    s->config = s->generation->config;
+    s->catalog = s->generation->catalog;
+    s->watched = generation_ref(s->generation);
+    s->limits = generation_limits(s->generation);
+    return 0;
+}
+
+int supervisor_new(struct loop *l, const struct generation_source *source, const struct identity *identity,
+                   const struct paths *paths, struct supervisor **ret, char ***ret_errors)
 {
     _cleanup_(supervisor_freep) struct supervisor *s = calloc(1, sizeof *s);
     int r;
@@ -360,18 +380,18 @@ int supervisor_new(struct loop *l, const struct config *config, const struct cat
     if (!s)
         return -ENOMEM;
     *s = (struct supervisor){
-        .config = config,
-        .catalog = catalog,
+        .source = source,
         .identity = identity,
         .paths = paths,
         .loop = l,
         .fsm = fsm_initial(),
-        .limits = limits_of(config),
         .phase_since = loop_now(),
         .state_fd = -1,
         .reports_fd = -1,
     };
-    r = open_handles(s, ret_errors);
+    r = read_generation(s, ret_errors);
+    if (r == 0)
+        r = open_handles(s, ret_errors);
     if (r < 0)
         return r;
     loop_set_turn(l, on_turn, s);
@@ -390,6 +410,11 @@ int supervisor_exit_code(const struct supervisor *s)
     return fsm_final(&s->fsm) ? (int) s->fsm.exit_code : EXIT_INTERNAL;
 }
 
+const struct server_config *supervisor_server(const struct supervisor *s)
+{
+    return s->epoch.generation ? &s->epoch.generation->config->server : &s->config->server;
+}
+
 struct status supervisor_status(const struct supervisor *s)
 {
     struct instant now = loop_now();
@@ -400,8 +425,8 @@ struct status supervisor_status(const struct supervisor *s)
         .instance = s->identity->instance,
         .unit = s->identity->unit,
         .invocation = s->identity->invocation,
-        .profile = s->config->server.profile,
-        .url = s->config->server.url,
+        .profile = supervisor_server(s)->profile,
+        .url = supervisor_server(s)->url,
         .state = fsm_unit_state(&s->fsm),
         .phase = s->fsm.phase,
         .reason = s->reason,
@@ -418,6 +443,7 @@ struct status supervisor_status(const struct supervisor *s)
         .ready_since = s->ready_since,
         .next_start = cooling ? usec_add(s->phase_since.realtime, pause) : 0,
         .next_start_in = cooling ? usec_sub(s->fsm.deadline.cool, now.monotonic) : 0,
+        .pending = s->epoch.pending,
         .paused = s->fsm.paused,
         .paused_until = s->paused_until,
         .pause_left = s->fsm.paused ? usec_sub(s->fsm.deadline.pause, now.monotonic) : 0,
@@ -442,13 +468,15 @@ void supervisor_free(struct supervisor *s)
     loop_timer_free(s->timer);
     output_free(s->output);
     watcher_free(s->watcher);
+    generation_unref(s->watched);
+    generation_unref(s->generation);
     cgroup_root_free(s->cgroups);
     policy_memory_release(&s->memory);
     last_failure_release(&s->last_failure);
     counters_release(&s->counters);
     (void) close_fd(s->state_fd);
     (void) close_fd(s->reports_fd);
-    for (size_t i = 0; i < N_STOP_SIGNALS; i++)
+    for (size_t i = 0; i < N_SIGNALS; i++)
         loop_signal_free(s->signals[i]);
     log_free(s->log);
     free(s);

@@ -12,6 +12,7 @@
 #include "core/supervision/fsm.h"
 #include "core/supervision/policy.h"
 #include "daemon/counters.h"
+#include "daemon/generation.h"
 #include "daemon/identity.h"
 #include "daemon/log.h"
 #include "daemon/output.h"
@@ -31,8 +32,8 @@
  * are never more than one of each kind for each of two epochs. */
 #define QUEUE_MAX (2 * N_FSM_EVENTS)
 
-/* SIGTERM and SIGINT ask to stop. */
-#define N_STOP_SIGNALS 2
+/* SIGTERM and SIGINT ask to stop, SIGHUP to reload. */
+#define N_SIGNALS 3
 
 struct queue {
     struct fsm_event events[QUEUE_MAX];
@@ -41,12 +42,16 @@ struct queue {
 
 /* One life of the server, as observed. */
 struct epoch {
+    uint64_t number;
+    struct generation *generation; /* that the server was started with; NULL before the first epoch */
+    char **pending;     /* keys that a reload could not bring into force under this server */
+    char **words;       /* of the steps of loading: configurations come and go */
     struct processes *processes;
     struct child *child;
     char **environment; /* the server's */
     struct instant started;
     struct timeline timeline;
-    const char *step;   /* of loading, in the profile's words */
+    const char *step;   /* of loading, in the profile's words; borrowed from `words` */
     bool served;        /* has been READY */
     bool alarmed;       /* a decisive line has been told; once is enough */
     /* how it ended; filled in as it becomes known */
@@ -59,8 +64,11 @@ struct epoch {
 };
 
 struct supervisor {
-    const struct config *config;
+    const struct generation_source *source;
+    struct generation *generation; /* the newest */
+    const struct config *config;   /* its parts */
     const struct catalog *catalog;
+    struct generation *watched;    /* what the watcher goes by: the newest, or that of the epoch */
     const struct identity *identity;
     const struct paths *paths;
     struct loop *loop;
@@ -69,7 +77,7 @@ struct supervisor {
     struct fsm fsm;
     struct fsm_limits limits;
     struct queue queue;
-    struct loop_signal *signals[N_STOP_SIGNALS];
+    struct loop_signal *signals[N_SIGNALS];
     struct loop_timer *timer; /* for fsm_deadline() */
     const char *reason;       /* of the last change of phase */
     struct instant phase_since;
@@ -93,8 +101,8 @@ struct supervisor {
 };
 
 /* Everything is borrowed for the supervisor's life. *ret_errors: lines for people, with -EINVAL, when
- * the catalog or a profile's patterns are not usable. -EBUSY: another coalmined has this instance. */
-must_check int supervisor_new(struct loop *l, const struct config *config, const struct catalog *catalog,
+ * configuration or catalog are not usable. -EBUSY: another coalmined has this instance. */
+must_check int supervisor_new(struct loop *l, const struct generation_source *source,
                               const struct identity *identity, const struct paths *paths,
                               struct supervisor **ret, char ***ret_errors);
 /* Begins; the loop then runs until the state machine asks to exit. */
@@ -110,5 +118,7 @@ void supervisor_post(struct supervisor *s, enum fsm_event_kind kind);
  * in struct fsm_event. */
 void supervisor_request(struct supervisor *s, enum fsm_event_kind kind, usec_t pause_usec);
 void supervisor_post_decision(struct supervisor *s, const struct fsm_decision *decision);
+/* What the server at hand was started with, or the next one will be. */
+const struct server_config *supervisor_server(const struct supervisor *s);
 /* A snapshot; borrows from the supervisor until the next turn. */
 struct status supervisor_status(const struct supervisor *s);

@@ -43,6 +43,12 @@ class Supervised:
             f"[{section}]\n" + "\n".join(lines) + "\n" for section, lines in sections.items()
         )
 
+    def reconfigure(self, settings):
+        """Write its file anew with other SETTINGS; None takes one out. Nobody is told."""
+        self.settings.update(settings)
+        self.settings = {key: value for key, value in self.settings.items() if value is not None}
+        self.machine.write(f"/etc/coalmine/{self.name}.conf", self._config())
+
     # Steering
 
     def start(self, wait=True, check=True):

@@ -180,7 +180,7 @@ const struct config_key config_keys[] = {
     REPORT(max_bytes, "MaxBytes", CONFIG_SIZE, .min = UINT64_C(1) << 20, .max = UINT64_C(1) << 40,
            .default_text = "64M", .text = "All reports together are kept below this size."),
 
-    HTTP(listen, "Listen", CONFIG_LISTEN, .needs_restart = true,
+    HTTP(listen, "Listen", CONFIG_LISTEN,
          .text = "Where the endpoint listens. Not set: there is none. It asks for no password; keep it on "
                  "the loopback unless the network is trusted."),
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/generation.h"
+
+#include <errno.h>
+
+int generation_read(const struct generation_source *source, struct generation **ret, char ***ret_errors)
+{
+    _cleanup_(generation_unrefp) struct generation *g = calloc(1, sizeof *g);
+    int r;
+
+    if (!g)
+        return -ENOMEM;
+    g->users = 1;
+    r = conf_load(source->paths, source->request, &g->config, ret_errors);
+    if (r == 0)
+        r = conf_load_catalog(source->paths, &g->catalog, ret_errors);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&g);
+    return 0;
+}
+
+struct generation *generation_ref(struct generation *g)
+{
+    g->users++;
+    return g;
+}
+
+void generation_unref(struct generation *g)
+{
+    if (!g || --g->users > 0)
+        return;
+    catalog_free(g->catalog);
+    config_free(g->config);
+    free(g);
+}
+
+struct fsm_limits generation_limits(const struct generation *g)
+{
+    const struct config *c = g->config;
+
+    return (struct fsm_limits){
+        .preflight = c->start.preflight,
+        .mode = c->restart.mode,
+        .stall_usec = c->start.stall_usec,
+        .load_timeout_usec = c->start.load_timeout_usec,
+        .stop_usec = c->server.stop_usec,
+        .stable_usec = c->restart.stable_usec,
+        .fall = c->live.fall,
+        .rise = c->live.rise,
+    };
+}
