@@ -235,7 +235,7 @@ static int forge(void)
 {
     static const char *const texts[] = {
         "MESSAGE=forged",
-        "SYSLOG_IDENTIFIER=" IDENTIFIER,
+        ("SYSLOG_IDENTIFIER=" IDENTIFIER),
         "_SYSTEMD_INVOCATION_ID=0123456789abcdef0123456789abcdef",
         "_TRANSPORT=kernel",
     };
