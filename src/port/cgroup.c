@@ -13,8 +13,8 @@
 #include "port/cgroup_fs.h"
 #include "port/store.h"
 
-/* A server may make groups of its own (it may manage containers), but not so deep or so many that we could
- * not find and remove them. */
+/* A server may make groups of its own (it may manage containers), but not so deep or so many that
+ * we could not find and remove them. */
 #define TEXT(x) #x
 #define TEXT_OF(x) TEXT(x)
 #define DEPTH_MAX TEXT_OF(CGROUP_FS_DEPTH)
@@ -34,10 +34,10 @@ struct cgroup {
     void *userdata;
 };
 
-/* The kernel tells of every change of `populated`, but of several within 10 ms only once; what it was in
- * between is lost. So the first notice counts even if it shows an empty group: something was in it, since
- * making the group gives no notice. After that a group must have been seen populated before it is empty
- * again; whatever came and went unseen has left it as it was told last. */
+/* The kernel tells of every change of `populated`, but of several within 10 ms only once; what it
+ * was in between is lost. So the first notice counts even if it shows an empty group: something was
+ * in it, since making the group gives no notice. After that a group must have been seen populated
+ * before it is empty again; whatever came and went unseen has left it as it was told last. */
 static void on_notice(int fd, int events unused, void *userdata)
 {
     struct cgroup *g = userdata;
@@ -103,8 +103,8 @@ static int set_up(struct cgroup *g, struct cgroup_root *root, struct loop *l, ui
     return r < 0 ? r : watch(g, l);
 }
 
-int cgroup_new(struct cgroup_root *root, struct loop *l, uint64_t epoch, cgroup_empty_fn fn, void *userdata,
-               struct cgroup **ret)
+int cgroup_new(struct cgroup_root *root, struct loop *l, uint64_t epoch, cgroup_empty_fn fn,
+               void *userdata, struct cgroup **ret)
 {
     _cleanup_(cgroup_freep) struct cgroup *g = calloc(1, sizeof(*g));
     int r;

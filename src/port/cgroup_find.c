@@ -25,14 +25,18 @@ int cgroup_find_path(const char *proc_cgroup, char **ret)
     return -ENOENT;
 }
 
+static bool is_octal(const char *s)
+{
+    return s[0] >= '0' && s[0] <= '3' && s[1] >= '0' && s[1] <= '7' && s[2] >= '0' && s[2] <= '7';
+}
+
 /* Blank, tab, newline and backslash stand as three octal digits in mountinfo. */
 static void unescape(char *s)
 {
     char *to = s;
 
     while (*s) {
-        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' &&
-            s[3] <= '7') {
+        if (s[0] == '\\' && is_octal(s + 1)) {
             *to++ = (char) ((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
             s += 4;
         } else {

@@ -5,9 +5,9 @@
 
 #include "base/macro.h"
 
-/* The path in the v2 hierarchy out of /proc/PID/cgroup, owned by the caller. -ENOENT: in none, or in one
- * that our cgroup namespace does not show. */
+/* The path in the v2 hierarchy out of /proc/PID/cgroup, owned by the caller. -ENOENT: in none, or
+ * in one that our cgroup namespace does not show. */
 must_check int cgroup_find_path(const char *proc_cgroup, char **ret);
-/* The directories in which the cgroup `path` may be seen, out of /proc/PID/mountinfo: one for each mount of
- * the v2 hierarchy that shows it; owned by the caller, NULL if none. */
+/* The directories in which the cgroup `path` may be seen, out of /proc/PID/mountinfo: one for each
+ * mount of the v2 hierarchy that shows it; owned by the caller, NULL if none. */
 must_check int cgroup_find_directories(const char *mountinfo, const char *path, char ***ret);

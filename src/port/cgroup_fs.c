@@ -94,8 +94,8 @@ struct visit {
     int error; /* of a signal that could not be sent */
 };
 
-/* 0 is a process of a PID namespace that we cannot see into. Ourselves we never signal: a group that we
- * were moved into by mistake must not end us. */
+/* 0 is a process of a PID namespace that we cannot see into. Ourselves we never signal: a group
+ * that we were moved into by mistake must not end us. */
 static int visit_process(struct visit *v, pid_t pid)
 {
     int r;
@@ -177,13 +177,13 @@ static size_t depth_of(const char *path)
 /* Appends the paths of the groups in `path`, which "." leaves out of theirs. */
 static int push_children(int dir_fd, const char *path, char ***paths)
 {
-    bool top = str_equal(path, ".");
+    const char *above = str_equal(path, ".") ? "" : path;
     _cleanup_close_ int fd = cgroup_fs_open(dir_fd, path);
     _cleanup_strv_ char **children = NULL;
     int r = fd < 0 ? fd : cgroup_fs_children(fd, &children);
 
     for (size_t i = 0; r == 0 && children && children[i]; i++) {
-        _cleanup_free_ char *child = str_format("%s%s%s", top ? "" : path, top ? "" : "/", children[i]);
+        _cleanup_free_ char *child = str_format("%s%s%s", above, *above ? "/" : "", children[i]);
 
         r = child ? strv_push(paths, child) : -ENOMEM;
     }

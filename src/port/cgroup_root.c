@@ -14,7 +14,8 @@
 #include "port/cgroup_fs.h"
 #include "port/store.h"
 
-/* The supervisor's own part. systemd's DelegateSubgroup=supervisor may have put us there already. */
+/* The supervisor's own part. systemd's DelegateSubgroup=supervisor may have put us there
+ * already. */
 #define SUPERVISOR "supervisor"
 #define PROC_FILE_MAX ((size_t) 16 << 20)
 #define LEFTOVERS_USEC (5 * USEC_PER_SEC)
@@ -25,8 +26,8 @@ struct cgroup_root {
     int supervisor_fd; /* locked: at most one supervisor in a cgroup */
 };
 
-/* systemd marks the cgroups that it hands over (its CGROUP_DELEGATION document); only the superuser can
- * read the trusted one. */
+/* systemd marks the cgroups that it hands over (its CGROUP_DELEGATION document); only the superuser
+ * can read the trusted one. */
 static bool is_delegated(int fd)
 {
     static const char *const marks[] = {"user.delegate", "trusted.delegate"};
@@ -101,9 +102,9 @@ static int locate(struct cgroup_root *root, const char **ret_why)
     return MIN(root->fd, 0);
 }
 
-/* The right to write is not enough: the superuser may write anywhere, and whoever owns the tree would undo it.
- * The first process of a container has the whole tree that a cgroup namespace shows; without one of its own it
- * sits in somebody else's. */
+/* The right to write is not enough: the superuser may write anywhere, and whoever owns the tree
+ * would undo it. The first process of a container has the whole tree that a cgroup namespace shows;
+ * without one of its own it sits in somebody else's. */
 static int check_owner(const struct cgroup_root *root, const char **ret_why)
 {
     if (is_delegated(root->fd) || (getpid() == 1 && str_equal(root->path, "/")))
@@ -133,8 +134,8 @@ static int claim(struct cgroup_root *root, const char **ret_why)
     return 0;
 }
 
-/* A group that has processes of its own cannot give controllers to the groups in it: whoever is there beside
- * us (a shell that started us) comes along. */
+/* A group that has processes of its own cannot give controllers to the groups in it: whoever is
+ * there beside us (a shell that started us) comes along. */
 static int move_others(struct cgroup_root *root)
 {
     _cleanup_free_ char *content = NULL;

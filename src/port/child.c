@@ -20,12 +20,12 @@ struct child {
     void *userdata;
 };
 
-/* Every struct child whose process is not reaped yet. The one list of its kind, as the kernel has one list
- * of children for the whole process: the reaper must know all of them. */
+/* Every struct child whose process is not reaped yet. The one list of its kind, as the kernel has
+ * one list of children for the whole process: the reaper must know all of them. */
 static struct child *watched;
 
-/* While SIGCHLD is ignored the kernel throws exit statuses away (waitid(2), notes). A supervisor may have
- * inherited that. */
+/* While SIGCHLD is ignored the kernel throws exit statuses away (waitid(2), notes). A supervisor
+ * may have inherited that. */
 static int keep_statuses(void)
 {
     struct sigaction action;
@@ -50,12 +50,14 @@ static void forget(struct child *c)
     c->watch = NULL;
 }
 
-/* Its process ID names the group until the process is reaped, so that is when the group is killed. */
+/* Its process ID names the group until the process is reaped, so that is when the group is
+ * killed. */
 static void end_group(const struct child *c)
 {
     siginfo_t info = {};
 
-    if (waitid(P_PIDFD, (id_t) c->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0)
+    (void) waitid(P_PIDFD, (id_t) c->pidfd, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (info.si_pid != 0)
         (void) kill(-c->pid, SIGKILL);
 }
 
@@ -87,7 +89,12 @@ int child_spawn(struct loop *l, const struct child_spec *spec, child_exit_fn fn,
     c = calloc(1, sizeof(*c));
     if (!c)
         return -ENOMEM;
-    *c = (struct child){.pidfd = -1, .kill_group = spec->kill_group, .fn = fn, .userdata = userdata};
+    *c = (struct child){
+        .pidfd = -1,
+        .kill_group = spec->kill_group,
+        .fn = fn,
+        .userdata = userdata,
+    };
     r = launch_program(spec, &c->pid, &c->pidfd);
     if (r < 0)
         return r;

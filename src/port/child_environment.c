@@ -19,8 +19,8 @@ static const char *const supervisors_own[] = {
 /* Any of these in `extra` chooses the language of messages (locale(7)). */
 static const char *const locale_choices[] = {"LC_ALL=", "LC_MESSAGES=", "LANG=", NULL};
 
-/* Otherwise these make room for PLAIN_MESSAGES: the variable itself, and the one that is stronger than
- * it (gettext(3)). */
+/* Otherwise these make room for PLAIN_MESSAGES: the variable itself, and the one that is stronger
+ * than it (gettext(3)). */
 static const char *const locale_overridden[] = {"LC_MESSAGES=", "LANGUAGE=", NULL};
 #define PLAIN_MESSAGES "LC_MESSAGES=C.UTF-8"
 

@@ -10,8 +10,8 @@
 #define READ_SIZE 4096
 /* At most so many in one turn of the loop: a command that floods must not starve the rest. */
 #define READS_A_TURN 16
-/* What may still be in the pipe when the command has ended (pipe(7), default capacity), and no more: someone
- * outside of its process group may hold the pipe and go on writing. */
+/* What may still be in the pipe when the command has ended (pipe(7), default capacity), and no
+ * more: someone outside of its process group may hold the pipe and go on writing. */
 #define READS_AT_THE_END 16
 
 /* What the timer waits for. */
@@ -96,9 +96,9 @@ static void on_ended(const struct child_exit *e, void *userdata)
     finish(c);
 }
 
-/* SIGTERM comes first: a debugger or profiler that is killed may leave the process that it has stopped so, a
- * build its lock. What survives SIGKILL sleeps in the kernel, as nvidia-smi does before a lost GPU: it is
- * given up. */
+/* SIGTERM comes first: a debugger or profiler that is killed may leave the process that it has
+ * stopped so, a build its lock. What survives SIGKILL sleeps in the kernel, as nvidia-smi does
+ * before a lost GPU: it is given up. */
 static void on_timer(void *userdata)
 {
     struct command *c = userdata;

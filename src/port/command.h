@@ -8,10 +8,10 @@
 struct command;
 
 struct command_result {
-    bool timed_out;   /* it was ended at its time-out */
-    int spawn_error;  /* negative errno when it could not be started, else 0 */
+    bool timed_out;         /* it was ended at its time-out */
+    int spawn_error;        /* negative errno when it could not be started, else 0 */
     struct child_exit exit; /* both 0 also when not even SIGKILL has ended it */
-    const char *output; /* stdout and stderr as they came, capped; borrowed until the call returns */
+    const char *output;     /* stdout and stderr as they came, capped; borrowed until fn returns */
     size_t output_len;
     bool truncated;
 };
@@ -22,12 +22,14 @@ typedef void (*command_fn)(const struct command_result *r, void *userdata);
 #define COMMAND_GRACE_USEC (2 * USEC_PER_SEC)
 
 /* Runs argv in a process group of its own. `fn` is called exactly once from the loop, also when the
- * start fails, unless command_free() comes first, and at the latest 2 COMMAND_GRACE_USEC after the time-out
- * (USEC_INFINITY: none): its process group then gets SIGTERM and, if it does not end, SIGKILL. What is left
- * of the group when the command has ended is killed; whoever left it and holds the output open is not
- * waited for. Output beyond max_output is read and dropped. */
-must_check int command_run(struct loop *l, char *const *argv, char *const *environment, usec_t timeout,
-                           size_t max_output, command_fn fn, void *userdata, struct command **ret);
-/* Kills its whole process group if it still runs, without waiting; it is reaped while the loop runs. */
+ * start fails, unless command_free() comes first, and at the latest 2 COMMAND_GRACE_USEC after the
+ * time-out (USEC_INFINITY: none): its process group then gets SIGTERM and, if it does not end,
+ * SIGKILL. What is left of the group when the command has ended is killed; whoever left it and
+ * holds the output open is not waited for. Output beyond max_output is read and dropped. */
+must_check int command_run(struct loop *l, char *const *argv, char *const *environment,
+                           usec_t timeout, size_t max_output, command_fn fn, void *userdata,
+                           struct command **ret);
+/* Kills its whole process group if it still runs, without waiting; it is reaped while the loop
+ * runs. */
 void command_free(struct command *c);
 DEFINE_CLEANUP(struct command *, command_free);

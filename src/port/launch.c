@@ -13,9 +13,10 @@
 
 #include "port/program.h"
 
-/* What the new process needs, made ready before it exists: between clone and execve() it may only call
- * what is async-signal-safe, and allocates nothing. The descriptors of `stdio` and `errors` are copies
- * from 3 upwards, so that putting one in its place (0, 1, 2) overwrites none of the others. */
+/* What the new process needs, made ready before it exists: between clone and execve() it may only
+ * call what is async-signal-safe, and allocates nothing. The descriptors of `stdio` and `errors`
+ * are copies from 3 upwards, so that putting one in its place (0, 1, 2) overwrites none of the
+ * others. */
 struct launch {
     const char *program;
     char *const *argv;
@@ -51,8 +52,9 @@ static int join_cgroup(int cgroup_fd)
     return fd >= 0 && write(fd, "0", 1) == 1 ? 0 : -1;
 }
 
-/* A supervisor that is killed takes its children with it, also where no service manager cleans up behind it
- * (PR_SET_PDEATHSIG(2const); a parent that has died before the call is noticed by the child's new one). */
+/* A supervisor that is killed takes its children with it, also where no service manager cleans up
+ * behind it (PR_SET_PDEATHSIG(2const); a parent that has died before the call is noticed by the
+ * child's new one). */
 static int die_with_parent(const struct launch *l)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -98,8 +100,9 @@ static noreturn void run_child(const struct launch *l)
     _exit(write(l->errors, &error, sizeof(error)) == (ssize_t) sizeof(error) ? 127 : 126);
 }
 
-/* What clone3() says where it is missing, filtered by a sandbox (RestrictNamespaces= of systemd.exec(5)
- * does so, since flags behind a pointer cannot be filtered) or older than CLONE_INTO_CGROUP. */
+/* What clone3() says where it is missing, filtered by a sandbox (RestrictNamespaces= of
+ * systemd.exec(5) does so, since flags behind a pointer cannot be filtered) or older than
+ * CLONE_INTO_CGROUP. */
 static bool clone3_unusable(int error)
 {
     return error == ENOSYS || error == EPERM || error == E2BIG || error == EINVAL;
@@ -149,7 +152,8 @@ static int start(struct launch *l, int cgroup_fd, pid_t *ret_pid, int *ret_pidfd
 }
 
 /* Handlers of ours must not run in the new process before it has reset them. */
-static int start_with_signals_blocked(struct launch *l, int cgroup_fd, pid_t *ret_pid, int *ret_pidfd)
+static int start_with_signals_blocked(struct launch *l, int cgroup_fd, pid_t *ret_pid,
+                                      int *ret_pidfd)
 {
     sigset_t all, before;
     int r;
@@ -162,8 +166,8 @@ static int start_with_signals_blocked(struct launch *l, int cgroup_fd, pid_t *re
     return r;
 }
 
-/* 0 once the other end was closed by execve() (or by the process's death, of which the pidfd tells),
- * otherwise the negative errno that came through. */
+/* 0 once the other end was closed by execve() (or by the process's death, of which the pidfd
+ * tells), otherwise the negative errno that came through. */
 static int read_error(int fd)
 {
     int error = 0;
@@ -226,8 +230,8 @@ static int copy_stdio(const struct child_spec *spec, int copies[3])
     return 0;
 }
 
-/* The directory is opened here, so that the program is looked up where it will be executed, and so that
- * its absence is told apart from the program's. */
+/* The directory is opened here, so that the program is looked up where it will be executed, and so
+ * that its absence is told apart from the program's. */
 static int open_directory(const char *path)
 {
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

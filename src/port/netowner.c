@@ -14,7 +14,7 @@
 #include "port/procinfo.h"
 #include "port/sockdiag.h"
 
-_Static_assert(sizeof(((struct netowner *) NULL)->comm) == PROCINFO_COMM_MAX, "the kernel's names fit");
+_Static_assert(sizeof(((struct netowner *) NULL)->comm) == PROCINFO_COMM_MAX, "names fit");
 
 /* Where a client ends up that connects to a host: at most one address of each family. */
 struct target {
@@ -78,7 +78,10 @@ static int find_target(const char *host, struct target *ret)
     int r = -EINVAL;
 
     if (strcasecmp(host, "localhost") == 0) {
-        *ret = (struct target){.addresses = {in6addr_loopback, mapped(htonl(INADDR_LOOPBACK))}, .n = 2};
+        *ret = (struct target){
+            .addresses = {in6addr_loopback, mapped(htonl(INADDR_LOOPBACK))},
+            .n = 2,
+        };
         return 0;
     }
     if (getaddrinfo(host, NULL, &hints, &ai) != 0)
@@ -91,8 +94,8 @@ static int find_target(const char *host, struct target *ret)
     return r;
 }
 
-/* As the kernel chooses among several: the exact address before a wildcard one, and of these the own family's
- * before an IPv6 one that takes IPv4, too. 0: not for us. */
+/* As the kernel chooses among several: the exact address before a wildcard one, and of these the
+ * own family's before an IPv6 one that takes IPv4, too. 0: not for us. */
 static int rank_for(const struct in6_addr *wanted, const struct listener *l)
 {
     bool v4 = IN6_IS_ADDR_V4MAPPED(wanted);

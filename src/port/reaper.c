@@ -28,10 +28,10 @@ static void tell(struct reaper *r)
         r->fn(r->userdata);
 }
 
-/* A child with a struct child is left to its own watcher. waitid(2) goes on showing that one, hiding all
- * behind it, until it is reaped; since timers come after descriptors, a timer that is due now looks again
- * when that has happened. SIGCHLD alone would not do: the one that announced this child may be the one
- * that brought us here. */
+/* A child with a struct child is left to its own watcher. waitid(2) goes on showing that one,
+ * hiding all behind it, until it is reaped; since timers come after descriptors, a timer that is
+ * due now looks again when that has happened. SIGCHLD alone would not do: the one that announced
+ * this child may be the one that brought us here. */
 static void reap(void *userdata)
 {
     struct reaper *r = userdata;

@@ -47,14 +47,14 @@ static int request(int fd, uint8_t family, uint16_t port)
             },
     };
     const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    ssize_t n = sendto(fd, &message, sizeof(message), 0, (const struct sockaddr *) &kernel,
+                       sizeof(kernel));
 
-    if (sendto(fd, &message, sizeof(message), 0, (const struct sockaddr *) &kernel, sizeof(kernel)) < 0)
-        return -errno;
-    return 0;
+    return n < 0 ? -errno : 0;
 }
 
-/* What follows a part of `length` bytes, the padding that may be missing behind the last one included. The
- * kernel's own macros for this let `left` wrap then. */
+/* What follows a part of `length` bytes, the padding that may be missing behind the last one
+ * included. The kernel's own macros for this let `left` wrap then. */
 static void *skip_part(void *part, size_t length, size_t *left)
 {
     size_t n = MIN(NLMSG_ALIGN(length), *left);
@@ -66,8 +66,9 @@ static void *skip_part(void *part, size_t length, size_t *left)
 static bool is_ipv6_only(const struct nlmsghdr *h, struct inet_diag_msg *m)
 {
     size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+    struct rtattr *a = (struct rtattr *) (m + 1);
 
-    for (struct rtattr *a = (struct rtattr *) (m + 1); RTA_OK(a, left); a = skip_part(a, a->rta_len, &left)) {
+    for (; RTA_OK(a, left); a = skip_part(a, a->rta_len, &left)) {
         if (a->rta_type == INET_DIAG_SKV6ONLY && RTA_PAYLOAD(a) >= 1)
             return *(const uint8_t *) RTA_DATA(a) != 0;
     }

@@ -171,7 +171,7 @@ static void working_directory_and_environment(void unused **state)
 
 static void standard_streams(void unused **state)
 {
-    struct child_spec spec = world_spec(WORLD_SHELL("readlink /proc/self/fd/0 /proc/self/fd/2 >&1"));
+    struct child_spec spec = world_spec(WORLD_SHELL("cd /proc/self/fd; readlink 0 2"));
     _cleanup_close_ int reader = -1, writer = -1, input = -1, feed = -1;
     char output[128];
 
@@ -221,7 +221,8 @@ static int run_crossed(void *data)
     return run_bare(&spec);
 }
 
-/* Without 0, 1 and 2 every descriptor that the spawn itself opens would get one of these numbers. */
+/* Without 0, 1 and 2 every descriptor that the spawn itself opens would get one of these
+ * numbers. */
 static int run_closed(void *data)
 {
     struct pipes *p = data;
@@ -297,13 +298,14 @@ static void nothing_leaks_into_it(void unused **state)
     assert_string_equal(output, "0\n1\n2\n3"); /* the last is the directory that ls reads */
 }
 
-/* 32 and 33 are glibc's own: whoever was started through posix_spawn(), as make does it, has them ignored, and
- * sigaction(2) does not touch them. */
+/* 32 and 33 are glibc's own: whoever was started through posix_spawn(), as make does it, has them
+ * ignored, and sigaction(2) does not touch them. */
 #define LIBC_SIGNALS (UINT64_C(3) << 31)
 
 static void signals_are_reset(void unused **state)
 {
-    struct child_spec spec = world_spec(WORLD_VECTOR("/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"));
+    struct child_spec spec =
+        world_spec(WORLD_VECTOR("/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"));
     struct sigaction ignore = {.sa_handler = SIG_IGN}, pipe_before, usr1_before;
     sigset_t term, before;
     uint64_t blocked, ignored;

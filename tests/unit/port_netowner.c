@@ -43,12 +43,14 @@ static union address make_address(const char *text, uint16_t port, socklen_t *re
     return a;
 }
 
-/* A socket at the address; *port is used, or chosen if it is 0. -1 where there is no such address. */
+/* A socket at the address; *port is used, or chosen if it is 0. -1 where there is no such
+ * address. */
 static int open_socket(const char *text, uint16_t *port, int flags)
 {
     socklen_t len;
     union address a = make_address(text, *port, &len);
-    int fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), only_v6 = (flags & ONLY_V6) != 0, on = 1;
+    int fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int only_v6 = (flags & ONLY_V6) != 0, on = 1;
 
     if (fd < 0)
         return -1;
@@ -169,8 +171,9 @@ static bool arrives_at(int listener, const char *text, uint16_t port)
 static void the_kernels_choice(void unused **state)
 {
     static const char *const orders[][3] = {
-        {"127.0.0.1", "0.0.0.0", "::"}, {"::", "0.0.0.0", "127.0.0.1"}, {"0.0.0.0", "::", "127.0.0.1"},
-        {"127.0.0.1", "::", "0.0.0.0"}, {"::", "127.0.0.1", "0.0.0.0"}, {"0.0.0.0", "127.0.0.1", "::"},
+        {"127.0.0.1", "0.0.0.0", "::"}, {"127.0.0.1", "::", "0.0.0.0"},
+        {"0.0.0.0", "127.0.0.1", "::"}, {"0.0.0.0", "::", "127.0.0.1"},
+        {"::", "127.0.0.1", "0.0.0.0"}, {"::", "0.0.0.0", "127.0.0.1"},
     };
     static const char *const best[] = {"127.0.0.1", "0.0.0.0", "::"};
 
@@ -198,7 +201,8 @@ static void the_kernels_choice(void unused **state)
 static void hosts_that_are_not_ours(void unused **state)
 {
     static const char *const hosts[] = {
-        "192.0.2.1", "2001:db8::1", "example.org", "", "127.0.0.1:80", "[::1]", "localhost.example", "127.0.0.256",
+        "192.0.2.1",    "2001:db8::1", "example.org",       "",
+        "127.0.0.1:80", "[::1]",       "localhost.example", "127.0.0.256",
     };
     uint16_t port = 0;
     _cleanup_close_ int fd = open_socket("0.0.0.0", &port, 0);

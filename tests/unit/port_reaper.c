@@ -94,7 +94,7 @@ static void no_status_is_stolen(void unused **state)
 
     assert_int_equal(reaper_new(l, on_empty, &r, &reaper), 0);
     for (size_t i = 0; i < ARRAY_SIZE(children); i++)
-        assert_int_equal(spawn(&r, "(sleep 0.01 & sleep 0.01 &) & sleep 0.01; exit 1", &children[i]), 0);
+        assert_int_equal(spawn(&r, "(sleep 0.01 & sleep 0.01 &) & exit 1", &children[i]), 0);
     while (world_has_children())
         world_run_to_stop(l);
     assert_int_equal(r.statuses, 20);
@@ -160,8 +160,8 @@ static void freed_child_is_reaped(void unused **state)
     assert_int_equal(r.n, 0);
 }
 
-/* A zombie with a struct child stands before another in the kernel's list; neither may be lost, nor may
- * the loop spin. */
+/* A zombie with a struct child stands before another in the kernel's list; neither may be lost, nor
+ * may the loop spin. */
 static void hidden_zombie_is_found(void unused **state)
 {
     _cleanup_(loop_freep) struct loop *l = world_loop();

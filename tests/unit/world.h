@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* For tests of the ports: a loop that is run with a limit, and what a test wants to know of processes. */
+/* For tests of the ports: a loop that is run with a limit, and what a test wants to know of
+ * processes. */
 
 #include "unit.h"
 
@@ -35,11 +36,11 @@ bool world_has_children(void);
 void world_pipe(int *ret_reader, int *ret_writer);
 /* All that comes until the end of the pipe, cut to fit, NUL-terminated, a last newline removed. */
 void world_read_all(int fd, char *buf, size_t size);
-/* What fn returns, called in a process of its own (0 to 255; what dies counts as 255). In it nothing of
- * cmocka may be used. */
+/* What fn returns, called in a process of its own (0 to 255; what dies counts as 255). In it
+ * nothing of cmocka may be used. */
 int world_in_process(int (*fn)(void *), void *data);
 
-/* cmocka_run_group_tests_name() for tests that start processes. Where there are no pidfds (valgrind 3.19
- * knows none), one test in their place says so and is skipped. */
+/* cmocka_run_group_tests_name() for tests that start processes. Where there are no pidfds (valgrind
+ * 3.19 knows none), one test in their place says so and is skipped. */
 #define world_run_group(name, tests) world_run_tests(name, tests, ARRAY_SIZE(tests))
 int world_run_tests(const char *name, const struct CMUnitTest tests[], size_t n);
