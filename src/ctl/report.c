@@ -84,10 +84,11 @@ static void print_phases(const json_t *phases)
 static void print_report(const json_t *root)
 {
     const json_t *cause = json_object_get(root, "root_cause");
+    char ended[TERM_MOMENT_MAX];
 
-    (void) printf("%s%s%s, epoch %" JSON_INTEGER_FORMAT ", failed at %s\n", term_colour(COLOUR_BOLD),
+    (void) printf("%s%s%s, epoch %" JSON_INTEGER_FORMAT ", failed %s\n", term_colour(COLOUR_BOLD),
                   get(root, "instance"), term_colour(COLOUR_NONE),
-                  json_integer_value(json_object_get(root, "epoch")), get(root, "ended"));
+                  json_integer_value(json_object_get(root, "epoch")), term_moment(ended, get(root, "ended")));
     row("What", get(cause, "summary"));
     print_root_line(cause);
     row("Class", get(root, "class"));

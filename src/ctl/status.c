@@ -24,6 +24,14 @@ static void row(const char *label, const char *value)
     (void) putchar('\n');
 }
 
+static void print_moment(const char *label, const char *rfc3339)
+{
+    char text[TERM_MOMENT_MAX];
+
+    if (!str_empty(rfc3339))
+        row(label, term_moment(text, rfc3339));
+}
+
 static void print_number(const char *label, const struct instance *i, const char *key)
 {
     json_int_t n = json_integer_value(json_object_get(i->status, key));
@@ -35,22 +43,24 @@ static void print_number(const char *label, const struct instance *i, const char
 static void print_state(const struct instance *i)
 {
     const char *state = instance_state(i), *phase = instance_get(i, "phase");
+    char since[TERM_MOMENT_MAX];
 
     (void) printf("%14s: %s%s%s", "State", term_colour(term_state_colour(state)), state,
                   term_colour(COLOUR_NONE));
     if (!str_empty(phase) && !str_equal(state, "dead"))
         (void) printf(" (%s)", phase);
     if (!str_empty(instance_get(i, "phase_since")))
-        (void) printf(" since %s", instance_get(i, "phase_since"));
+        (void) printf(" since %s", term_moment(since, instance_get(i, "phase_since")));
     (void) putchar('\n');
 }
 
 static void print_pause(const struct instance *i)
 {
     const char *until = instance_get(i, "paused_until");
+    char moment[TERM_MOMENT_MAX];
 
     if (json_is_true(json_object_get(i->status, "paused")))
-        (void) printf("%14s: until %s\n", "Paused", str_empty(until) ? "resumed" : until);
+        (void) printf("%14s: until %s\n", "Paused", str_empty(until) ? "resumed" : term_moment(moment, until));
 }
 
 /* The keys, one below the other. */
@@ -67,7 +77,7 @@ static void print_proof(const struct instance *i)
     const json_t *proof = json_object_get(i->status, "proof");
     const char *canary = instance_get_in(i, "proof", "canary");
     const char *verdict = instance_get_in(i, "proof", "verdict");
-    char text[FORMAT_TIMESPAN_MAX];
+    char text[FORMAT_TIMESPAN_MAX], at[TERM_MOMENT_MAX];
 
     if (str_empty(canary))
         return;
@@ -76,17 +86,19 @@ static void print_proof(const struct instance *i)
         (void) printf(", %" JSON_INTEGER_FORMAT " tokens in %s",
                       json_integer_value(json_object_get(proof, "tokens")),
                       format_timespan(text, (usec_t) json_integer_value(json_object_get(proof, "duration_usec"))));
-    (void) printf(" at %s\n", instance_get_in(i, "proof", "at"));
+    (void) printf(", %s\n", term_moment(at, instance_get_in(i, "proof", "at")));
     row("", instance_get_in(i, "proof", "detail"));
 }
 
 static void print_failure(const struct instance *i)
 {
+    char at[TERM_MOMENT_MAX];
+
     if (str_empty(instance_get_in(i, "last_failure", "class")))
         return;
-    (void) printf("%14s: %sepoch %" JSON_INTEGER_FORMAT "%s at %s\n", "Last failure", term_colour(COLOUR_BAD),
+    (void) printf("%14s: %sepoch %" JSON_INTEGER_FORMAT "%s, %s\n", "Last failure", term_colour(COLOUR_BAD),
                   json_integer_value(json_object_get(json_object_get(i->status, "last_failure"), "epoch")),
-                  term_colour(COLOUR_NONE), instance_get_in(i, "last_failure", "at"));
+                  term_colour(COLOUR_NONE), term_moment(at, instance_get_in(i, "last_failure", "at")));
     row("Why", instance_get_in(i, "last_failure", "summary"));
     row("Decision", instance_get_in(i, "last_failure", "decision"));
     row("What to do", instance_get_in(i, "last_failure", "hint"));
@@ -105,13 +117,14 @@ static void print_instance(const struct instance *i)
         row("", "coalmined has gone without a word: see the journal of its unit");
     row("Unit", instance_get(i, "unit"));
     row("Reason", instance_get(i, "reason"));
-    row("Step", instance_get(i, "step"));
+    if (str_equal(instance_get(i, "phase"), "loading"))
+        row("Step", instance_get(i, "step"));
     print_number("Server PID", i, "server_pid");
     print_number("Epoch", i, "epoch");
     print_number("Attempt", i, "attempt");
     row("URL", instance_get(i, "url"));
-    row("Ready since", instance_get(i, "ready_since"));
-    row("Next start", instance_get(i, "next_start"));
+    print_moment("Ready since", instance_get(i, "ready_since"));
+    print_moment("Next start", instance_get(i, "next_start"));
     print_pause(i);
     print_pending(i);
     print_proof(i);
