@@ -9,6 +9,7 @@
 #include "core/diagnosis/prefix.h"
 
 #define REPLACEMENT_CHARACTER "\xef\xbf\xbd"
+#define UTF8_MAX 4
 #define RANK_MAX ((size_t) 15)
 /* "[00:08<01:20,  3.82s/it]" and the like. */
 #define PROGRESS_TAIL_MAX ((size_t) 64)
@@ -157,7 +158,7 @@ static int clean_piece(const struct piece *piece, const char *s, size_t n)
     size_t len, i = 0;
 
     strbuf_clear(b);
-    while (i < n && b->len < NORMALISE_MAX_LINE && !b->failed)
+    while (i < n && b->len + UTF8_MAX <= NORMALISE_MAX_LINE && !b->failed)
         i += clean_one(b, s + i, MIN(n - i, NORMALISE_MAX_LINE - b->len));
     if (b->failed)
         return -ENOMEM;
