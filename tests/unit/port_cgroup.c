@@ -20,6 +20,7 @@
 #include "port/cgroup_fs.h"
 #include "port/child.h"
 #include "port/store.h"
+#include "scratch.h"
 
 /* Each test runs in a cgroup of its own, marked as delegated, and goes home afterwards. */
 static struct {
@@ -540,6 +541,42 @@ static void occupied_group_is_refused(void unused **state)
     clear_scene(&s);
 }
 
+static const struct number_row {
+    const char *content;
+    const char *key;
+    int expected;
+    uint64_t number;
+} number_rows[] = {
+    {"low 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 1\n", "oom_kill", 0, 2},
+    {"low 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 1\n", "oom", 0, 3},
+    {"populated 1\nfrozen 0\n", "populated", 0, 1},
+    {"populated 18446744073709551615", "populated", 0, UINT64_MAX},
+    {"populated 1\nfrozen 0\n", "oom_kill", -ENOENT, 0},
+    {"unpopulated 1\n", "populated", -ENOENT, 0},
+    {"populated\n", "populated", -ENOENT, 0},
+    {"populated yes\n", "populated", -EINVAL, 0},
+    {"", "populated", -ENOENT, 0},
+};
+
+static void numbers_are_read(void unused **state)
+{
+    char *directory = scratch_new();
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t number = 0;
+
+    assert_int_equal(cgroup_fs_number(fd, "file", "populated", &number), -ENOENT);
+    for (size_t i = 0; i < ARRAY_SIZE(number_rows); i++) {
+        const struct number_row *row = &number_rows[i];
+
+        number = 0;
+        scratch_write(fd, "file", row->content, strlen(row->content));
+        assert_row(row->content, cgroup_fs_number(fd, "file", row->key, &number) == row->expected);
+        assert_row(row->content, number == row->number);
+    }
+    close_fd(fd);
+    scratch_remove(directory);
+}
+
 static void oom_kills_are_counted(void unused **state)
 {
     struct scene s;
@@ -720,6 +757,7 @@ int main(void)
         CGROUP_TEST(leftovers_are_killed),
         CGROUP_TEST(stale_group_is_replaced),
         CGROUP_TEST(occupied_group_is_refused),
+        cmocka_unit_test(numbers_are_read),
         CGROUP_TEST(oom_kills_are_counted),
         CGROUP_TEST(read_only_hierarchy),
         CGROUP_TEST(no_hierarchy),
