@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -176,13 +175,12 @@ int main(int argc, char **argv)
 {
     _cleanup_(program_release) struct program p = {};
     _cleanup_strv_ char **errors = NULL;
-    int r = parse_options(&p.options, argc, argv);
+    int r;
 
+    signals_prepare();
+    r = parse_options(&p.options, argc, argv);
     if (r >= 0)
         return r;
-    (void) signal(SIGPIPE, SIG_IGN);
-    /* Until the loop takes it; what it asks for is being done. */
-    (void) signal(SIGHUP, SIG_IGN);
     r = set_up(&p, &errors);
     if (r < 0)
         return refuse(r, errors);

@@ -122,7 +122,7 @@ static int try_spawn(struct supervisor *s)
     if (!s->epoch.environment)
         r = make_environment(s);
     if (r == 0)
-        r = processes_new(s->loop, s->cgroups, s->fsm.epoch, on_empty, s, &s->epoch.processes);
+        r = processes_new(s->loop, s->cgroups, s->reaper, s->fsm.epoch, on_empty, s, &s->epoch.processes);
     if (r == 0)
         r = output_begin(s->output, s->fsm.epoch, &output_fd);
     if (r == 0)

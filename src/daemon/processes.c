@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "port/proctree.h"
-#include "port/reaper.h"
 
 /* More processes than any server has. */
 #define PROCESSES_MAX 65536
@@ -14,23 +13,25 @@
 
 struct processes {
     struct cgroup *cgroup; /* NULL: by descent */
-    struct reaper *reaper; /* only by descent */
+    struct reaper *reaper; /* only by descent; borrowed */
 };
 
-int processes_new(struct loop *l, struct cgroup_root *root, uint64_t epoch, processes_empty_fn fn,
-                  void *userdata, struct processes **ret)
+int processes_new(struct loop *l, struct cgroup_root *root, struct reaper *reaper, uint64_t epoch,
+                  processes_empty_fn fn, void *userdata, struct processes **ret)
 {
     _cleanup_(processes_freep) struct processes *p = calloc(1, sizeof *p);
     int r;
 
     if (!p)
         return -ENOMEM;
-    if (root)
+    if (root) {
         r = cgroup_new(root, l, epoch, fn, userdata, &p->cgroup);
-    else
-        r = reaper_new(l, fn, userdata, &p->reaper);
-    if (r < 0)
-        return r;
+        if (r < 0)
+            return r;
+    } else {
+        reaper_tell(reaper, fn, userdata);
+        p->reaper = reaper;
+    }
     *ret = steal_pointer(&p);
     return 0;
 }
@@ -116,6 +117,7 @@ void processes_free(struct processes *p)
     if (!p)
         return;
     cgroup_free(p->cgroup);
-    reaper_free(p->reaper);
+    if (p->reaper)
+        reaper_tell(p->reaper, NULL, NULL);
     free(p);
 }

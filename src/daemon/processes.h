@@ -10,12 +10,13 @@
 
 #include "port/cgroup.h"
 #include "port/loop.h"
+#include "port/reaper.h"
 
 struct processes;
 typedef void (*processes_empty_fn)(void *userdata);
 
-/* `root` NULL: by descent. `fn` is called when none is left. */
-must_check int processes_new(struct loop *l, struct cgroup_root *root, uint64_t epoch,
+/* `root` NULL: by descent. `fn` is called when none is left. The reaper is borrowed, and ours alone meanwhile. */
+must_check int processes_new(struct loop *l, struct cgroup_root *root, struct reaper *reaper, uint64_t epoch,
                              processes_empty_fn fn, void *userdata, struct processes **ret);
 /* For child_spec.cgroup_fd; -1 without a cgroup. */
 int processes_cgroup_fd(const struct processes *p);

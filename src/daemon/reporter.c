@@ -71,6 +71,20 @@ static void remember(struct supervisor *s, const struct report_facts *facts, cha
     };
 }
 
+static void write_message(struct supervisor *s, const char *text)
+{
+    const char *path = s->config->report.termination_message;
+    int r = path ? store_overwrite(path, text, strlen(text)) : 0;
+
+    if (r < 0)
+        log_say(s->log, LOG_WARNING, "The termination message cannot be written to %s: %s", path, strerror(-r));
+}
+
+void reporter_ready(struct supervisor *s)
+{
+    write_message(s, "");
+}
+
 /* The whole failure as one record: its lines are what `systemctl status` shows last, and its fields what
  * programs read. `text` is the report, where no file has it. */
 static void tell(struct supervisor *s, const struct report_facts *facts, const char *text)
@@ -95,6 +109,7 @@ static void tell(struct supervisor *s, const struct report_facts *facts, const c
     (void) snprintf(epoch, sizeof epoch, "%" PRIu64, facts->epoch);
     log_record(s->log, LOG_ERR, LOG_FAILURE, fields, ARRAY_SIZE(fields),
                summary ? summary : str_or_empty(f->summary));
+    write_message(s, summary ? summary : str_or_empty(f->summary));
 }
 
 void reporter_report(struct supervisor *s, struct report_facts *facts)

@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 
-#include "base/parse.h"
 #include "base/str.h"
 #include "daemon/actions.h"
 #include "daemon/failure.h"
 #include "daemon/reload.h"
+#include "daemon/reporter.h"
 #include "daemon/torn.h"
 #include "port/store.h"
 
@@ -136,6 +135,7 @@ static void note_epoch(struct supervisor *s, usec_t now)
 static void note_served(struct supervisor *s)
 {
     s->epoch.served = true;
+    reporter_ready(s);
     counters_ready(&s->counters, usec_sub(loop_now().monotonic, s->epoch.started.monotonic));
     torn_mark(s);
 }
@@ -183,21 +183,6 @@ static void on_deadline(void *userdata)
 static void on_progress(void *userdata)
 {
     supervisor_post(userdata, FSM_PROGRESS);
-}
-
-static void on_signal(const struct signalfd_siginfo *info, void *userdata)
-{
-    struct supervisor *s = userdata;
-
-    log_say(s->log, LOG_INFO, "Got %s from PID %u: stopping", signal_name((int) info->ssi_signo), info->ssi_pid);
-    supervisor_post(s, FSM_STOP);
-}
-
-static void on_hangup(const struct signalfd_siginfo *info unused, void *userdata)
-{
-    _cleanup_strv_ char **errors = NULL;
-
-    (void) reload(userdata, &errors);
 }
 
 static void on_prover_event(enum fsm_event_kind kind, void *userdata)
@@ -318,22 +303,6 @@ static int open_output(struct supervisor *s)
     return r;
 }
 
-static int open_signals(struct supervisor *s)
-{
-    static const struct {
-        int signo;
-        loop_signal_fn fn;
-    } signals[N_SIGNALS] = { { SIGTERM, on_signal }, { SIGINT, on_signal }, { SIGHUP, on_hangup } };
-
-    for (size_t i = 0; i < N_SIGNALS; i++) {
-        int r = loop_signal_new(s->loop, signals[i].signo, signals[i].fn, s, &s->signals[i]);
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* The publisher first: it holds the instance's lock, and the watcher's patterns take a moment to compile. */
 static int open_handles(struct supervisor *s, char ***ret_errors)
 {
@@ -342,7 +311,9 @@ static int open_handles(struct supervisor *s, char ***ret_errors)
     if (r == 0)
         r = publisher_new(s, &s->publisher);
     if (r == 0)
-        r = open_signals(s);
+        r = signals_new(s, &s->signals);
+    if (r == 0)
+        r = reaper_new(s->loop, NULL, NULL, &s->reaper);
     if (r == 0)
         r = loop_timer_new(s->loop, on_deadline, s, &s->timer);
     if (r == 0)
@@ -471,13 +442,13 @@ void supervisor_free(struct supervisor *s)
     generation_unref(s->watched);
     generation_unref(s->generation);
     cgroup_root_free(s->cgroups);
+    reaper_free(s->reaper);
     policy_memory_release(&s->memory);
     last_failure_release(&s->last_failure);
     counters_release(&s->counters);
     (void) close_fd(s->state_fd);
     (void) close_fd(s->reports_fd);
-    for (size_t i = 0; i < N_SIGNALS; i++)
-        loop_signal_free(s->signals[i]);
+    signals_free(s->signals);
     log_free(s->log);
     free(s);
 }

@@ -21,6 +21,7 @@
 #include "daemon/progress.h"
 #include "daemon/prover.h"
 #include "daemon/publish.h"
+#include "daemon/signals.h"
 #include "daemon/status.h"
 #include "daemon/timeline.h"
 #include "daemon/watcher.h"
@@ -31,9 +32,6 @@
 /* Events between two turns of the loop. An event that is already waiting is not queued again, so that there
  * are never more than one of each kind for each of two epochs. */
 #define QUEUE_MAX (2 * N_FSM_EVENTS)
-
-/* SIGTERM and SIGINT ask to stop, SIGHUP to reload. */
-#define N_SIGNALS 3
 
 struct queue {
     struct fsm_event events[QUEUE_MAX];
@@ -77,13 +75,14 @@ struct supervisor {
     struct fsm fsm;
     struct fsm_limits limits;
     struct queue queue;
-    struct loop_signal *signals[N_SIGNALS];
+    struct signals *signals;
     struct loop_timer *timer; /* for fsm_deadline() */
     const char *reason;       /* of the last change of phase */
     struct instant phase_since;
     usec_t ready_since;       /* realtime; 0 when not ready */
     usec_t paused_until;      /* realtime; 0 when not paused, or until resumed */
 
+    struct reaper *reaper;       /* of all that becomes our child, whoever started it */
     struct cgroup_root *cgroups; /* NULL: a session and a subreaper instead */
     struct output *output;
     struct watcher *watcher;

@@ -84,6 +84,13 @@ int reaper_new(struct loop *l, reaper_fn fn, void *userdata, struct reaper **ret
     return 0;
 }
 
+void reaper_tell(struct reaper *r, reaper_fn fn, void *userdata)
+{
+    r->ended = false;
+    r->fn = fn;
+    r->userdata = userdata;
+}
+
 void reaper_free(struct reaper *r)
 {
     if (!r)

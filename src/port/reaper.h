@@ -14,6 +14,8 @@ struct reaper;
  * ours has ended, with or without a struct child, and after that one's own callback: then no
  * descendant is left either. */
 must_check int reaper_new(struct loop *l, reaper_fn fn, void *userdata, struct reaper **ret);
+/* From now on another is called, or nobody (NULL): about what ends from now on. */
+void reaper_tell(struct reaper *r, reaper_fn fn, void *userdata);
 /* The process stays a subreaper. */
 void reaper_free(struct reaper *r);
 DEFINE_CLEANUP(struct reaper *, reaper_free);

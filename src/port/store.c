@@ -117,6 +117,14 @@ int store_write(int dir_fd, const char *name, const char *data, size_t len, unsi
     return r;
 }
 
+int store_overwrite(const char *path, const char *data, size_t len)
+{
+    /* Not to wait for the reader of a pipe. */
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+
+    return fd < 0 ? -errno : io_write_all(fd, data, len);
+}
+
 int store_link(int dir_fd, const char *name, const char *target)
 {
     _cleanup_free_ char *temporary = NULL;

@@ -20,6 +20,9 @@ enum {
 must_check int store_open_dir(const char *path);
 /* Replaces `name` by the content, atomically; `flags` of STORE_*. */
 must_check int store_write(int dir_fd, const char *name, const char *data, size_t len, unsigned flags);
+/* Replaces what a file says in place, making it if need be: for one that cannot be renamed over, since somebody else
+ * has mounted it there. -ENXIO for a pipe that nobody reads. */
+must_check int store_overwrite(const char *path, const char *data, size_t len);
 /* Makes `name` a symbolic link to target, atomically. */
 must_check int store_link(int dir_fd, const char *name, const char *target);
 /* Appends one line (a newline is added) to a private file and syncs it; a torn last line of an earlier

@@ -144,6 +144,30 @@ static void nobody_ended_nobody_told(void unused **state)
     assert_int_equal(r.n, 0);
 }
 
+/* Whoever comes next hears nothing of what ended before. */
+static void each_hears_of_its_own_time(void unused **state)
+{
+    _cleanup_(loop_freep) struct loop *l = world_loop();
+    struct record first = {.loop = l}, second = {.loop = l};
+    _cleanup_(reaper_freep) struct reaper *reaper = NULL;
+    _cleanup_(child_freep) struct child *c = NULL;
+
+    assert_int_equal(reaper_new(l, on_empty, &first, &reaper), 0);
+    (void) make_zombie();
+    world_run_to_stop(l);
+    (void) make_zombie();
+    reaper_tell(reaper, NULL, NULL);
+    world_run_quietly(l, 50 * USEC_PER_MSEC);
+    assert_false(world_has_children());
+    reaper_tell(reaper, on_empty, &second);
+    world_run_quietly(l, 50 * USEC_PER_MSEC);
+    assert_int_equal(second.n, 0);
+    assert_int_equal(spawn(&second, LEAVE_ORPHANS, &c), 0);
+    world_run_to_stop(l);
+    assert_string_equal(second.seen, "ce");
+    assert_string_equal(first.seen, "e");
+}
+
 /* A child nobody watches any more is an orphan like others. */
 static void freed_child_is_reaped(void unused **state)
 {
@@ -274,6 +298,7 @@ int main(void)
         cmocka_unit_test(no_status_is_stolen),
         cmocka_unit_test(what_ended_before_is_reaped),
         cmocka_unit_test(nobody_ended_nobody_told),
+        cmocka_unit_test(each_hears_of_its_own_time),
         cmocka_unit_test(freed_child_is_reaped),
         cmocka_unit_test(hidden_zombie_is_found),
         cmocka_unit_test(waiting_costs_nothing),

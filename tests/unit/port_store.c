@@ -223,6 +223,32 @@ static void full_disk_changes_nothing(void **state)
     unmount_small(p);
 }
 
+static void overwrite_keeps_the_file(void **state)
+{
+    struct place *p = *state;
+    _cleanup_free_ char *path = str_format("%s/message", p->path);
+    struct stat before, after;
+
+    assert_int_equal(store_overwrite(path, "a longer message", 16), 0);
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(store_overwrite(path, "short", 5), 0);
+    assert_int_equal(stat(path, &after), 0);
+    assert_content(p->fd, "message", "short");
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(store_overwrite(path, "", 0), 0);
+    assert_content(p->fd, "message", "");
+}
+
+static void overwrite_waits_for_nobody(void **state)
+{
+    struct place *p = *state;
+    _cleanup_free_ char *path = str_format("%s/pipe", p->path);
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(store_overwrite(path, "x", 1), -ENXIO);
+    assert_int_equal(store_overwrite(p->path, "x", 1), -EISDIR);
+}
+
 static void link_points_to_the_newest(void **state)
 {
     struct place *p = *state;
@@ -481,6 +507,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(write_cannot_replace_a_directory, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_write_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(overwrite_keeps_the_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(overwrite_waits_for_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(link_points_to_the_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(append_keeps_lines_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(append_drops_the_older_half, setup, teardown),

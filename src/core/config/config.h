@@ -163,6 +163,7 @@ struct restart_config {
 struct report_config {
     uint64_t keep;
     uint64_t max_bytes;
+    char *termination_message; /* path; NULL: none */
 };
 
 struct http_config {

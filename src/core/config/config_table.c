@@ -179,6 +179,9 @@ const struct config_key config_keys[] = {
            .text = "So many reports are kept; the oldest go first."),
     REPORT(max_bytes, "MaxBytes", CONFIG_SIZE, .min = UINT64_C(1) << 20, .max = UINT64_C(1) << 40,
            .default_text = "64M", .text = "All reports together are kept below this size."),
+    REPORT(termination_message, "TerminationMessage", CONFIG_PATH,
+           .text = "A file that gets the summary of the last failure, for orchestrators that show it, such as "
+                   "_/dev/termination-log_ in Kubernetes. It is emptied when the server is ready."),
 
     HTTP(listen, "Listen", CONFIG_LISTEN,
          .text = "Where the endpoint listens. Not set: there is none. It asks for no password; keep it on "
