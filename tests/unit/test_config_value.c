@@ -154,6 +154,19 @@ static void word_values(void unused **state)
         {CONFIG_METRICS, "a", "vllm:x_total  _b a", "a|vllm:x_total|_b", NULL},
         {CONFIG_METRICS, "a", "9x", NULL, "\"9x\" is no name"},
         {CONFIG_METRICS, "a", "x{y}", NULL, "\"x{y}\" is no name"},
+        {CONFIG_DIRECTORIES, NULL, "/a ~/.b/c $D $D/e", "/a|~/.b/c|$D|$D/e", NULL},
+        {CONFIG_DIRECTORIES, "/a", "a/b", NULL, "\"a/b\" is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "//", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "~/", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "~root/x", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "$", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "$D.x", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "/b/../c", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "~/..", NULL, "is no directory"},
+        {CONFIG_DIRECTORIES, "/a", "/..b /c.. /d/...", "/a|/..b|/c..|/d/...", NULL},
+        {CONFIG_PROGRAMS, "nvcc", "cudafe++ nvcc 123456789012345", "nvcc|cudafe++|123456789012345", NULL},
+        {CONFIG_PROGRAMS, "nvcc", "1234567890123456", NULL, "is no name of a program"},
+        {CONFIG_PROGRAMS, "nvcc", "bin/cc", NULL, "is no name of a program"},
         {CONFIG_HEADERS, "A: b", "X-Key_2: \"c\", d", "A: b|X-Key_2: \"c\", d", NULL},
         {CONFIG_HEADERS, "A: b", "no colon", NULL, "no name in front of a colon"},
         {CONFIG_HEADERS, "A: b", ": c", NULL, "no name in front of a colon"},
@@ -280,7 +293,7 @@ static void lists_are_bounded(void unused **state)
         enum config_type type;
         const char *suffix;
     } rows[] = {{CONFIG_NAMES, ""}, {CONFIG_ENVIRONMENT, "=x"}, {CONFIG_PATTERNS, "$"},
-                {CONFIG_METRICS, ""}, {CONFIG_HEADERS, ": x"}};
+                {CONFIG_METRICS, ""}, {CONFIG_HEADERS, ": x"}, {CONFIG_PROGRAMS, ""}};
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         const struct config_key k = key_of(rows[i].type);
@@ -331,6 +344,7 @@ static int set_each(void *data)
         {CONFIG_STRING, "x"}, {CONFIG_PATH, "/%i"}, {CONFIG_URL, "http://h"}, {CONFIG_LISTEN, "[::1]:1"},
         {CONFIG_COMMAND, "/a 'b' %i"}, {CONFIG_ENVIRONMENT, "A=1 B=2 A=3"}, {CONFIG_NAMES, "a b c"},
         {CONFIG_PATTERNS, "a(?<b>c)"}, {CONFIG_METRICS, "a:b c"}, {CONFIG_HEADERS, "a: b"},
+        {CONFIG_DIRECTORIES, "/a ~/b $C"}, {CONFIG_PROGRAMS, "cc1plus g++"},
     };
     int r = 0;
 

@@ -123,6 +123,9 @@ struct start_config {
     bool verify_listener;  /* the port's owner must be one of the server's processes */
     usec_t probe_usec;     /* first pause between looks at the port */
     usec_t probe_max_usec; /* and the longest */
+    char **cache_directories;    /* see directories.h; the server builds into them */
+    char **download_directories; /* likewise; it downloads into them */
+    char **compilers;            /* as the kernel names their processes */
 };
 
 struct live_config {
@@ -158,12 +161,18 @@ struct restart_config {
     uint64_t budget;
     usec_t budget_usec;
     usec_t stable_usec;
+    usec_t gpu_wait_usec; /* for the memory that the last server held; 0: not at all */
 };
 
 struct report_config {
     uint64_t keep;
     uint64_t max_bytes;
+<<<<<<< HEAD
     char *termination_message; /* path; NULL: none */
+=======
+    char **dump_command; /* run on a hanging server; NULL: none */
+    usec_t dump_usec;
+>>>>>>> 6ae6fb9 (wip)
 };
 
 struct http_config {

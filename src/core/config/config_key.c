@@ -90,7 +90,8 @@ bool config_type_is_lines(enum config_type type)
 
 bool config_type_is_words(enum config_type type)
 {
-    return type == CONFIG_NAMES || type == CONFIG_METRICS;
+    return type == CONFIG_NAMES || type == CONFIG_METRICS || type == CONFIG_DIRECTORIES ||
+           type == CONFIG_PROGRAMS;
 }
 
 const char *config_type_text(enum config_type type)

@@ -26,6 +26,8 @@
     X(CONFIG_PATTERNS, char **, "a regular expression (PCRE2)")                                        \
     X(CONFIG_HEADERS, char **, "NAME: VALUE, without Authorization (APIKeyFile= is for that)")         \
     X(CONFIG_METRICS, char **, "names of metrics, separated by white space")                           \
+    X(CONFIG_DIRECTORIES, char **, "directories as /PATH, ~/PATH or $VARIABLE/PATH, separated by white space") \
+    X(CONFIG_PROGRAMS, char **, "names of programs, at most 15 bytes each, separated by white space") \
     X(CONFIG_JSON, char *, "a JSON object")                                                            \
     X(CONFIG_BOOL, bool, "yes or no")                                                                  \
     X(CONFIG_TIMESPAN, usec_t, "a time span such as 500ms, 30s, 10min or 1h 30min")                    \

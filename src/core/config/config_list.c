@@ -3,10 +3,12 @@
 
 #include "core/config/config_builder.h"
 #include "core/config/config_value.h"
+#include "core/config/directories.h"
 #include "core/config/problems.h"
 #include "core/diagnosis/pattern.h"
 
 #define METRIC_MAX_BYTES 200
+#define PROGRAM_MAX_BYTES 15
 
 static int split_and_expand(const struct config_input *in, char ***ret)
 {
@@ -124,12 +126,16 @@ int config_parse_environment(const struct config_input *in, char ***field)
 }
 
 /* What the words of a list may be. */
-typedef bool (*word_fn)(const char *word);
+struct word_kind {
+    bool (*is)(const char *word);
+    const char *wrong; /* what is said of a word that is none */
+};
 
-static int add_word(const struct config_input *in, word_fn is_word, char ***list, const char *word)
+static int add_word(const struct config_input *in, const struct word_kind *kind, char ***list,
+                    const char *word)
 {
-    if (!is_word(word))
-        return explain_quoted(in, word, "is no name");
+    if (!kind->is(word))
+        return explain_quoted(in, word, kind->wrong);
     if (strv_contains(*list, word))
         return 0;
     if (strv_length(*list) >= CONFIG_MAX_ITEMS)
@@ -137,7 +143,7 @@ static int add_word(const struct config_input *in, word_fn is_word, char ***list
     return strv_push(list, word);
 }
 
-static int parse_words(const struct config_input *in, word_fn is_word, char ***field)
+static int parse_words(const struct config_input *in, const struct word_kind *kind, char ***field)
 {
     _cleanup_strv_ char **words = NULL, **list = NULL;
     int r;
@@ -147,7 +153,7 @@ static int parse_words(const struct config_input *in, word_fn is_word, char ***f
         return r;
     r = strv_copy(*field, &list);
     for (size_t i = 0; r >= 0 && words && words[i]; i++)
-        r = add_word(in, is_word, &list, words[i]);
+        r = add_word(in, kind, &list, words[i]);
     if (r < 0)
         return r;
     replace_vector(field, &list);
@@ -156,7 +162,9 @@ static int parse_words(const struct config_input *in, word_fn is_word, char ***f
 
 int config_parse_names(const struct config_input *in, char ***field)
 {
-    return parse_words(in, config_is_name, field);
+    static const struct word_kind name = {config_is_name, "is no name"};
+
+    return parse_words(in, &name, field);
 }
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -171,7 +179,29 @@ static bool is_metric(const char *s)
 
 int config_parse_metrics(const struct config_input *in, char ***field)
 {
-    return parse_words(in, is_metric, field);
+    static const struct word_kind metric = {is_metric, "is no name"};
+
+    return parse_words(in, &metric, field);
+}
+
+int config_parse_directories(const struct config_input *in, char ***field)
+{
+    static const struct word_kind directory = {directories_is_one, "is no directory, or a root of too much"};
+
+    return parse_words(in, &directory, field);
+}
+
+/* As the kernel names processes (TASK_COMM_LEN). */
+static bool is_program(const char *s)
+{
+    return strlen(s) <= PROGRAM_MAX_BYTES && !strchr(s, '/');
+}
+
+int config_parse_programs(const struct config_input *in, char ***field)
+{
+    static const struct word_kind program = {is_program, "is no name of a program"};
+
+    return parse_words(in, &program, field);
 }
 
 /* A key in a configuration would be read by everybody who may read the configuration. */

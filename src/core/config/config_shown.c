@@ -100,6 +100,8 @@ static int append_value(const struct config_key *k, const void *field, size_t i,
     case CONFIG_ENVIRONMENT:
     case CONFIG_NAMES:
     case CONFIG_METRICS:
+    case CONFIG_DIRECTORIES:
+    case CONFIG_PROGRAMS:
         return append_words(k, *(char *const *const *) field, b);
     case CONFIG_PATTERNS:
         strbuf_append(b, (*(char *const *const *) field)[i]);

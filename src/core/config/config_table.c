@@ -109,8 +109,10 @@ const struct config_key config_keys[] = {
                   "assignments add to it."),
     START(stall_usec, "StallSec", CONFIG_TIMESPAN, .min = SEC, .max = USEC_INFINITY,
           .default_text = "10min",
-          .text = "A start without any sign of progress for so long has failed. Output, input and output "
-                  "of the server's processes and compilers at work are progress."),
+          .text = "A start without any sign of progress for so long has failed. Progress is output, bytes "
+                  "that the server's processes read or write, processes that come and go, compilers at "
+                  "work, and growth of the directories below and of used GPU memory. CPU time alone is "
+                  "none: a server that waits for ever may well spin."),
     START(load_timeout_usec, "LoadTimeoutSec", CONFIG_TIMESPAN, .min = SEC, .max = USEC_INFINITY,
           .default_text = "infinity",
           .text = "A start that takes longer has failed, progress or not."),
@@ -127,6 +129,19 @@ const struct config_key config_keys[] = {
           .default_text = "250ms",
           .text = "The longest of these pauses. With more than 250ms, READY may come later than 300 ms "
                   "after the server was first able to answer."),
+    START(cache_directories, "CacheDirectory", CONFIG_DIRECTORIES, .needs_restart = true,
+          .text = "Where the server keeps what it builds, and can build again. Their growth is progress; "
+                  "build locks of dead builders are removed from them; a broken build in them, but "
+                  "nothing outside of them, may be moved aside. _~_ is the server's home, _$NAME_ a "
+                  "variable of its environment (what names one that is not set is left out)."),
+    START(download_directories, "DownloadDirectory", CONFIG_DIRECTORIES, .needs_restart = true,
+          .text = "Where the server downloads to. Their growth is progress, and nothing else is done to "
+                  "them."),
+    START(compilers, "Compilers", CONFIG_PROGRAMS, .needs_restart = true,
+          .default_text = "nvcc cicc ptxas cudafe++ nvlink fatbinary cc1plus cc1 as clang clang++ ld ld.bfd "
+                          "ld.gold ld.lld lld hipcc ninja tileiras rustc",
+          .text = "Programs of a build, as _ps -o comm_ names them. While one of them works (uses CPU "
+                  "time), the start makes progress however silent it is."),
 
     LIVE(canary, "Canary", CONFIG_NAME,
          .text = "The canary that is sent while the server is serving. Not set: the first of the suite."),
@@ -174,14 +189,30 @@ const struct config_key config_keys[] = {
             .default_text = "10min",
             .text = "A server that has been READY for so long is stable: the pause begins at "
                     "*BackoffSec=* again, and earlier failures no longer count as repetitions."),
+    RESTART(gpu_wait_usec, "GPUWaitSec", CONFIG_TIMESPAN, .max = USEC_PER_HOUR, .default_text = "1min",
+            .text = "How long a restart waits until the GPU memory that the server held is free, as "
+                    "_nvidia-smi_, _amd-smi_ or _rocm-smi_ tells it. Then the server is started all the "
+                    "same, and the status, the journal and a report name who holds it. 0: no waiting."),
 
     REPORT(keep, "Keep", CONFIG_UINT, .min = 1, .max = 10000, .default_text = "50",
            .text = "So many reports are kept; the oldest go first."),
     REPORT(max_bytes, "MaxBytes", CONFIG_SIZE, .min = UINT64_C(1) << 20, .max = UINT64_C(1) << 40,
            .default_text = "64M", .text = "All reports together are kept below this size."),
+<<<<<<< HEAD
     REPORT(termination_message, "TerminationMessage", CONFIG_PATH,
            .text = "A file that gets the summary of the last failure, for orchestrators that show it, such as "
                    "_/dev/termination-log_ in Kubernetes. It is emptied when the server is ready."),
+=======
+    REPORT(dump_command, "DumpCommand", CONFIG_COMMAND,
+           .text = "Run before a server that hangs is ended; what it prints goes into the report: "
+                   "_py-spy dump --pid $SERVER_PID_. *$SERVER_PID* as a word or part of one is the "
+                   "server's main process; the variables *SERVER_PID* and *SERVER_PIDS* (all of its "
+                   "processes, with blanks between) are in the environment, too. State, wait channel "
+                   "and kernel stack of each process are in the report without any command."),
+    REPORT(dump_usec, "DumpSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = 10 * USEC_PER_MINUTE,
+           .default_text = "10s",
+           .text = "How long that command may take; then it is killed, and what it has printed counts."),
+>>>>>>> 6ae6fb9 (wip)
 
     HTTP(listen, "Listen", CONFIG_LISTEN,
          .text = "Where the endpoint listens. Not set: there is none. It asks for no password; keep it on "

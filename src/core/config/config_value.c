@@ -157,6 +157,10 @@ static int parse_value(const struct config_input *in, void *field)
         return config_parse_header(in, field);
     case CONFIG_METRICS:
         return config_parse_metrics(in, field);
+    case CONFIG_DIRECTORIES:
+        return config_parse_directories(in, field);
+    case CONFIG_PROGRAMS:
+        return config_parse_programs(in, field);
     case CONFIG_JSON:
         return parse_json(in, field);
     case CONFIG_BOOL:
@@ -213,6 +217,8 @@ static void clear(const struct config_key *k, void *field)
     case CONFIG_PATTERNS:
     case CONFIG_HEADERS:
     case CONFIG_METRICS:
+    case CONFIG_DIRECTORIES:
+    case CONFIG_PROGRAMS:
     case CONFIG_JSON:
         break;
     }

@@ -38,6 +38,8 @@ must_check int config_parse_names(const struct config_input *in, char ***field);
 must_check int config_parse_pattern(const struct config_input *in, char ***field);
 must_check int config_parse_header(const struct config_input *in, char ***field);
 must_check int config_parse_metrics(const struct config_input *in, char ***field);
+must_check int config_parse_directories(const struct config_input *in, char ***field);
+must_check int config_parse_programs(const struct config_input *in, char ***field);
 
 /* Letters, digits, "_", "-" and ".", at most 64, no "." in front. */
 bool config_is_name(const char *s);
