@@ -89,10 +89,11 @@ WRAP := $(foreach f,malloc calloc realloc reallocarray strdup strndup,-Wl,--wrap
 
 # --- Sources -----------------------------------------------------------------------------------
 
-LAYERS := base core port daemon ctl
+LAYERS := base core port client daemon ctl
 base_sources := $(wildcard src/base/*.c)
 core_sources := $(wildcard src/core/*.c src/core/*/*.c)
 port_sources := $(wildcard src/port/*.c)
+client_sources := $(wildcard src/client/*.c)
 daemon_sources := $(wildcard src/daemon/*.c)
 ctl_sources := $(wildcard src/ctl/*.c)
 main_sources := $(wildcard src/coalmined.c src/coalminectl.c)
@@ -101,15 +102,16 @@ main_sources := $(wildcard src/coalmined.c src/coalminectl.c)
 base_links := base
 core_links := core base
 port_links := port core base
-daemon_links := daemon port core base
-ctl_links := ctl port core base
+client_links := client port core base
+daemon_links := daemon client port core base
+ctl_links := ctl client port core base
 
 SOURCES := $(foreach l,$(LAYERS),$($(l)_sources)) $(main_sources)
 PROGRAMS := $(main_sources:src/%.c=$(BUILD)/%)
 
-# A test's name says which layers it links: test_* core and base, port_*, daemon_* and ctl_* those.
+# A test's name says which layers it links: test_* core and base, port_*, client_*, daemon_* and ctl_* those.
 # What has another name is a helper for all of them.
-UNIT_PREFIXES := test port daemon ctl
+UNIT_PREFIXES := test port client daemon ctl
 test_links := $(core_links)
 unit_sources := $(wildcard tests/unit/*.c)
 unit_tests := $(foreach p,$(UNIT_PREFIXES),$(wildcard tests/unit/$(p)_*.c))

@@ -23,8 +23,9 @@ LAYERS = {
     "base": {"base"},
     "core": {"core", "base"},
     "port": {"port", "core", "base"},
-    "daemon": {"daemon", "port", "core", "base"},
-    "ctl": {"ctl", "port", "core", "base"},
+    "client": {"client", "port", "core", "base"},
+    "daemon": {"daemon", "client", "port", "core", "base"},
+    "ctl": {"ctl", "client", "port", "core", "base"},
 }
 
 PURE_HEADERS = set("""

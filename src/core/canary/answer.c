@@ -104,8 +104,8 @@ enum verdict answer_transfer_verdict(enum http_outcome outcome)
     return VERDICT_NONE;
 }
 
-/* A redirect is a rejection, too: it is not followed. 408, 425, 429 and 503 all say "not now"; with 424,
- * TGI says that generating failed. */
+/* A redirect is a rejection, too: it is not followed; so is 501, which says that the server was not started
+ * for this. 408, 425, 429 and 503 all say "not now"; with 424, TGI says that generating failed. */
 enum verdict answer_status_verdict(long status)
 {
     if (status >= 200 && status < 300)
@@ -114,7 +114,7 @@ enum verdict answer_status_verdict(long status)
         return VERDICT_AUTH_REQUIRED;
     if (status == 408 || status == 425 || status == 429 || status == 503)
         return VERDICT_NOT_READY;
-    if (status >= 300 && status < 500 && status != 424)
+    if ((status >= 300 && status < 500 && status != 424) || status == 501)
         return VERDICT_HTTP_4XX;
     return status == 424 || (status >= 500 && status < 600) ? VERDICT_HTTP_5XX : VERDICT_BAD_JSON;
 }

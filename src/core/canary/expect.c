@@ -230,3 +230,8 @@ int expect_check(const struct canary_config *c, const struct outcome_facts *f, e
     strbuf_release(&k.detail);
     return r;
 }
+
+bool expect_lets_off(const struct canary_config *c, enum verdict v)
+{
+    return c->optional && v == VERDICT_HTTP_4XX;
+}

@@ -21,3 +21,5 @@ struct outcome_facts {
  * nothing to say. -ENOMEM only. */
 must_check int expect_check(const struct canary_config *c, const struct outcome_facts *f,
                             enum verdict *ret_verdict, char **ret_detail);
+/* Whether a canary that came back with that before READY need not have passed. */
+bool expect_lets_off(const struct canary_config *c, enum verdict v);

@@ -117,6 +117,36 @@ void config_free(struct config *c)
     free(c);
 }
 
+void config_free_canary(struct canary_config *c)
+{
+    if (!c)
+        return;
+    release_section(&config_sections[SECTION_CANARY], c);
+    free(c);
+}
+
+int config_copy_canary(const struct canary_config *c, struct canary_config **ret)
+{
+    _cleanup_(config_free_canaryp) struct canary_config *copy = calloc(1, sizeof(*copy));
+    int r = 0;
+
+    if (!copy)
+        return -ENOMEM;
+    copy->name = strdup(c->name);
+    if (!copy->name)
+        return -ENOMEM;
+    for (size_t i = 0; r == 0 && i < n_config_keys; i++) {
+        const struct config_key *k = &config_keys[i];
+
+        if (k->section == SECTION_CANARY)
+            r = config_value_copy(k, config_field_at(c, k), config_field(copy, k));
+    }
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&copy);
+    return 0;
+}
+
 const struct canary_config *config_canary(const struct config *c, const char *name)
 {
     size_t i;

@@ -203,6 +203,11 @@ struct config {
 void config_free(struct config *c);
 DEFINE_CLEANUP(struct config *, config_free);
 
+/* A copy by itself, for what outlives the configuration. -ENOMEM only. */
+must_check int config_copy_canary(const struct canary_config *c, struct canary_config **ret);
+void config_free_canary(struct canary_config *c);
+DEFINE_CLEANUP(struct canary_config *, config_free_canary);
+
 /* Borrowed; NULL when there is none of that name. */
 const struct canary_config *config_canary(const struct config *c, const char *name);
 const struct phase_config *config_phase(const struct config *c, const char *name);

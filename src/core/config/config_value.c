@@ -277,6 +277,30 @@ void config_value_release(const struct config_key *k, void *field)
     }
 }
 
+static int copy_text(char *const *from, char **to)
+{
+    char *copy = *from ? strdup(*from) : NULL;
+
+    if (*from && !copy)
+        return -ENOMEM;
+    *to = copy;
+    return 0;
+}
+
+int config_value_copy(const struct config_key *k, const void *from, void *to)
+{
+#define X(constant, c_type, text) [constant] = sizeof(c_type),
+    static const size_t sizes[] = {CONFIG_TYPES(X)};
+#undef X
+
+    if (is_vector(k->type))
+        return strv_copy(*(char *const *const *) from, to);
+    if (is_text(k->type))
+        return copy_text(from, to);
+    memcpy(to, from, sizes[k->type]);
+    return 0;
+}
+
 bool config_value_is_set(const struct config_key *k, const void *field)
 {
     if (is_vector(k->type))

@@ -23,6 +23,8 @@ must_check int config_value_reset(const struct config_key *k, void *field);
 /* Parses in->text: a list gets longer, everything else is replaced; an empty text resets. -EINVAL: not
  * such a value; -ERANGE: out of the key's range; *field is then as it was. -ENOMEM. */
 must_check int config_value_set(const struct config_input *in, void *field);
+/* *to, which owns nothing, becomes a copy of *from. -ENOMEM leaves it as it was. */
+must_check int config_value_copy(const struct config_key *k, const void *from, void *to);
 /* Frees what *field owns. */
 void config_value_release(const struct config_key *k, void *field);
 /* NULL, an empty list, a REAL below 0: nothing is set. */
