@@ -167,12 +167,9 @@ struct restart_config {
 struct report_config {
     uint64_t keep;
     uint64_t max_bytes;
-<<<<<<< HEAD
     char *termination_message; /* path; NULL: none */
-=======
     char **dump_command; /* run on a hanging server; NULL: none */
     usec_t dump_usec;
->>>>>>> 6ae6fb9 (wip)
 };
 
 struct http_config {

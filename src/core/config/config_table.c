@@ -198,11 +198,9 @@ const struct config_key config_keys[] = {
            .text = "So many reports are kept; the oldest go first."),
     REPORT(max_bytes, "MaxBytes", CONFIG_SIZE, .min = UINT64_C(1) << 20, .max = UINT64_C(1) << 40,
            .default_text = "64M", .text = "All reports together are kept below this size."),
-<<<<<<< HEAD
     REPORT(termination_message, "TerminationMessage", CONFIG_PATH,
            .text = "A file that gets the summary of the last failure, for orchestrators that show it, such as "
                    "_/dev/termination-log_ in Kubernetes. It is emptied when the server is ready."),
-=======
     REPORT(dump_command, "DumpCommand", CONFIG_COMMAND,
            .text = "Run before a server that hangs is ended; what it prints goes into the report: "
                    "_py-spy dump --pid $SERVER_PID_. *$SERVER_PID* as a word or part of one is the "
@@ -212,7 +210,6 @@ const struct config_key config_keys[] = {
     REPORT(dump_usec, "DumpSec", CONFIG_TIMESPAN, .min = 100 * MSEC, .max = 10 * USEC_PER_MINUTE,
            .default_text = "10s",
            .text = "How long that command may take; then it is killed, and what it has printed counts."),
->>>>>>> 6ae6fb9 (wip)
 
     HTTP(listen, "Listen", CONFIG_LISTEN,
          .text = "Where the endpoint listens. Not set: there is none. It asks for no password; keep it on "
