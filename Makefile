@@ -296,10 +296,10 @@ fuzz-short: $(FUZZ_NAMES:%=$(FUZZ)/bin/%) ## run each fuzz target for FUZZ_SECON
 fuzz: ## run each fuzz target for ten minutes
 	@$(MAKE) --no-print-directory fuzz-short FUZZ_SECONDS=600
 
-soak: all ## run fuzzers and integration tests SOAK_ROUNDS (20) times over
+soak: all ## run fuzzers and integration tests, with 500 events of chaos, SOAK_ROUNDS (20) times over
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
-		$(MAKE) --no-print-directory fuzz-short FUZZ_SECONDS=60 check-integration || exit 1; \
+		COALMINE_CHAOS_EVENTS=500 COALMINE_CHAOS_SEED=$$round INTEGRATION_TIMEOUT=3h $(MAKE) --no-print-directory fuzz-short FUZZ_SECONDS=60 check-integration || exit 1; \
 	done
 
 .PHONY: corpus bench demo
