@@ -105,8 +105,8 @@ static void every_verdict(void unused **state)
         {VERDICT_BAD_JSON, "", FAKE_SCRIPT(HTTP(OK, "<html>"))},
         {VERDICT_BAD_JSON, "", FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
                                                      "Content-Length: 3\r\n\r\n\x1f\x8b\x08"))},
-        {VERDICT_TOO_LARGE, "", FAKE_SCRIPT(FAKE_TEXT(SSE), {FAKE_FLOOD, "[[],", 4})},
-        {VERDICT_TOO_LARGE, "Stream=yes\n", FAKE_SCRIPT(FAKE_TEXT(SSE), {FAKE_FLOOD, CHUNK("word "), 53})},
+        {VERDICT_TOO_LARGE, "", FAKE_SCRIPT(FAKE_TEXT(SSE), FAKE_FLOOD_OF("[[],"))},
+        {VERDICT_TOO_LARGE, "Stream=yes\n", FAKE_SCRIPT(FAKE_TEXT(SSE), FAKE_FLOOD_OF(CHUNK("word ")))},
         {VERDICT_NONE, "BodyFile=/nonexistent\n", FAKE_SCRIPT(HTTP(OK, TEXT("a")))},
         {VERDICT_NONE, "Kind=triton-generate\n", FAKE_SCRIPT(HTTP(OK, TEXT("a")))},
     };
@@ -164,15 +164,15 @@ static void hostile_answers_are_cheap(void unused **state)
     } rows[] = {
         {"a gigabyte", "", FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"),
                                        {FAKE_FLOOD, junk, sizeof(junk)})},
-        {"arrays", "", FAKE_SCRIPT(FAKE_TEXT(SSE "["), {FAKE_FLOOD, "[],", 3})},
+        {"arrays", "", FAKE_SCRIPT(FAKE_TEXT(SSE "["), FAKE_FLOOD_OF("[],"))},
         {"an answer that is all brackets", "",
-         FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\nContent-Length: 250000\r\n\r\n["), {FAKE_FLOOD, "[],", 3})},
-        {"headers", "", FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\n"), {FAKE_FLOOD, "X-A: b\r\n", 8})},
+         FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\nContent-Length: 250000\r\n\r\n["), FAKE_FLOOD_OF("[],"))},
+        {"headers", "", FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\n"), FAKE_FLOOD_OF("X-A: b\r\n"))},
         {"four at once", "Parallel=4\n", FAKE_SCRIPT(FAKE_TEXT(SSE), {FAKE_FLOOD, junk, sizeof(junk)})},
-        {"an event without an end", "Stream=yes\n", FAKE_SCRIPT(FAKE_TEXT(SSE "data: "), {FAKE_FLOOD, "[],", 3})},
+        {"an event without an end", "Stream=yes\n", FAKE_SCRIPT(FAKE_TEXT(SSE "data: "), FAKE_FLOOD_OF("[],"))},
         {"events without an end", "Stream=yes\nParallel=4\n",
-         FAKE_SCRIPT(FAKE_TEXT(SSE), {FAKE_FLOOD, CHUNK("word "), 53})},
-        {"comments", "Stream=yes\n", FAKE_SCRIPT(FAKE_TEXT(SSE), {FAKE_FLOOD, ": ping\n", 7})},
+         FAKE_SCRIPT(FAKE_TEXT(SSE), FAKE_FLOOD_OF(CHUNK("word ")))},
+        {"comments", "Stream=yes\n", FAKE_SCRIPT(FAKE_TEXT(SSE), FAKE_FLOOD_OF(": ping\n"))},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

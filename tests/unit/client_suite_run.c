@@ -185,7 +185,7 @@ static void looks(void unused **state)
         FAKE_SCRIPT(HTTP("200 OK", "a:tokens_total{m=\"x\"} 5\na:running 2\n")),
         FAKE_SCRIPT(HTTP("404 Not Found", "a:tokens_total 5\n")),
         FAKE_SCRIPT({FAKE_RESET, NULL, 0}),
-        FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\n\r\n"), {FAKE_FLOOD, "a:tokens_total 5\n", 17}),
+        FAKE_SCRIPT(FAKE_TEXT("HTTP/1.1 200 OK\r\n\r\n"), FAKE_FLOOD_OF("a:tokens_total 5\n")),
     };
     _cleanup_scene_ struct scene s = scene_new(scripts, 4, "[Live]\nMetricsPath=/metrics\nProgressMetric="
                                                            "a:tokens_total\nRunningMetric=a:running\n");

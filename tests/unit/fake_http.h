@@ -26,6 +26,7 @@ struct fake_script {
 };
 
 #define FAKE_TEXT(text) {FAKE_SEND, (text), sizeof(text) - 1}
+#define FAKE_FLOOD_OF(text) {FAKE_FLOOD, (text), sizeof(text) - 1}
 #define FAKE_BYTES(array) {FAKE_SEND, (array), sizeof(array)}
 #define FAKE_SCRIPT(...) \
     {.steps = {__VA_ARGS__}, .n = sizeof((struct fake_step[]){__VA_ARGS__}) / sizeof(struct fake_step)}
