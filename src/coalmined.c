@@ -115,6 +115,11 @@ static int refuse(int error, char *const *errors)
         (void) fputs("coalmined: another coalmined supervises this instance\n", stderr);
         return EXIT_BAD_CONFIG;
     }
+    if (error == -ETIMEDOUT) {
+        (void) fputs("coalmined: processes of an earlier server of this unit cannot be killed; nothing is started"
+                     " beside them\n", stderr);
+        return EXIT_UNKILLABLE;
+    }
     if (error != -EINVAL || !errors || !errors[0]) {
         (void) fprintf(stderr, "coalmined: %s\n", strerror(-error));
         return EXIT_INTERNAL;

@@ -280,14 +280,18 @@ static void open_state(struct supervisor *s)
                 strerror(-s->reports_fd));
 }
 
-static void open_cgroups(struct supervisor *s)
+/* Beside leftovers that cannot be killed nothing may be started; anything else can be done without. */
+static int open_cgroups(struct supervisor *s)
 {
     const char *why = NULL;
+    int r = cgroup_root_open(&s->cgroups, &why);
 
-    if (cgroup_root_open(&s->cgroups, &why) == 0)
-        return;
-    log_say(s->log, LOG_NOTICE, "No cgroup of our own (%s): the server runs in a session, its orphans are adopted",
+    if (r == 0 || r == -ETIMEDOUT)
+        return r;
+    log_say(s->log, r == -EBUSY ? LOG_WARNING : LOG_NOTICE,
+            "No cgroup of our own (%s): the server runs in a session, its orphans are adopted",
             str_or_empty(why));
+    return 0;
 }
 
 static int open_output(struct supervisor *s)
@@ -324,9 +328,8 @@ static int open_handles(struct supervisor *s, char ***ret_errors)
         r = watcher_new(s->catalog, s->config, &watcher_events, s, &s->watcher, ret_errors);
     if (r < 0)
         return r;
-    open_cgroups(s);
     open_state(s);
-    return 0;
+    return open_cgroups(s);
 }
 
 static int read_generation(struct supervisor *s, char ***ret_errors)

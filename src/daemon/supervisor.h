@@ -100,7 +100,8 @@ struct supervisor {
 };
 
 /* Everything is borrowed for the supervisor's life. *ret_errors: lines for people, with -EINVAL, when
- * configuration or catalog are not usable. -EBUSY: another coalmined has this instance. */
+ * configuration or catalog are not usable. -EBUSY: another coalmined has this instance.
+ * -ETIMEDOUT: processes of an earlier server cannot be killed. */
 must_check int supervisor_new(struct loop *l, const struct generation_source *source,
                               const struct identity *identity, const struct paths *paths,
                               struct supervisor **ret, char ***ret_errors);
