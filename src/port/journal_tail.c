@@ -8,9 +8,9 @@
 #include "base/parse.h"
 #include "base/str.h"
 
-/* Of longer fields the beginning is delivered. journald breaks lines at 48 KiB unless told otherwise. */
-#define FIELD_MAX ((size_t) 64 * 1024)
-/* A message buffer beyond this is not kept. */
+/* Of longer messages the beginning is delivered. journald breaks lines at 48 KiB unless told otherwise. */
+#define MESSAGE_MAX ((size_t) 64 * 1024)
+/* A buffer that has grown beyond this is not kept. */
 #define KEEP_MAX ((size_t) 4 * 1024)
 /* Entries read in one turn of the loop; what is left over comes in the next. */
 #define ENTRIES_PER_TURN 512
@@ -88,7 +88,7 @@ static void read_entry(struct journal_tail *t, struct entry *e)
         const char *data = field, *end = data + len;
 
         if ((value = value_of(data, len, "MESSAGE="))) {
-            strbuf_append_n(&t->message, value, (size_t) (end - value));
+            strbuf_append_n(&t->message, value, MIN((size_t) (end - value), MESSAGE_MAX));
             e->has_message = !t->message.failed;
         } else if ((value = value_of(data, len, "_PID="))) {
             e->pid = parse_pid(value, (size_t) (end - value));
@@ -278,9 +278,7 @@ static int open_journal(struct journal_tail *t, const struct journal_filter *f)
         return r;
     if (sd_journal_has_runtime_files(t->journal) <= 0 && sd_journal_has_persistent_files(t->journal) <= 0)
         return why_no_files();
-    r = sd_journal_set_data_threshold(t->journal, FIELD_MAX);
-    if (r >= 0)
-        r = add_matches(t->journal, f);
+    r = add_matches(t->journal, f);
     if (r >= 0)
         r = sd_id128_get_boot(&t->boot);
     return r < 0 ? r : 0;

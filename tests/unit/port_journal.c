@@ -344,6 +344,25 @@ static void a_long_line_comes_in_pieces(void **state)
     }
 }
 
+/* A process of the server may write records of its own, of any length. */
+static void a_huge_message_is_cut(void **state)
+{
+    struct bench *b = *state;
+    static char text[8 + 200000] = "MESSAGE=";
+    struct iovec fields[] = {
+        {.iov_base = text, .iov_len = sizeof(text)},
+        {.iov_base = (char[]){"SYSLOG_IDENTIFIER=" IDENTIFIER}, .iov_len = 18 + strlen(IDENTIFIER)},
+    };
+
+    memset(text + 8, 'x', sizeof(text) - 8);
+    (void) catch_up(b);
+    assert_int_equal(journal_send(fields, ARRAY_SIZE(fields)), 0);
+    journal_tail_hurry(b->tail, USEC_INFINITY);
+    assert_true(spin_until(b->loop, has_line, b, PATIENCE_MSEC));
+    assert_int_equal(b->n_lines, 1);
+    assert_int_equal(b->longest, 64 * 1024);
+}
+
 static void any_byte_comes_back(void **state)
 {
     struct bench *b = *state;
@@ -362,11 +381,19 @@ static void any_byte_comes_back(void **state)
     assert_string_equal(b->lines.data, "before|after|");
 }
 
-static void count_call(void *userdata)
-{
-    int *calls = userdata;
+/* How far it is when a timer fires. */
+struct progress {
+    const struct bench *bench;
+    size_t n_lines;
+    int calls;
+};
 
-    ++*calls;
+static void note_progress(void *userdata)
+{
+    struct progress *p = userdata;
+
+    p->calls++;
+    p->n_lines = p->bench->n_lines;
 }
 
 static pid_t start_flood(int stream, int n)
@@ -403,19 +430,30 @@ static void assert_flood(const struct bench *b, size_t n)
 static void a_flood_comes_whole_and_in_order(void **state)
 {
     struct bench *b = *state;
+    struct progress progress = {.bench = b};
     struct loop_timer *timer;
-    int calls = 0, status;
+    usec_t begin = loop_now().monotonic;
+    int status;
     pid_t pid = start_flood(b->stream, 20000);
+    struct journal_filter f = filter_of_ours();
     usec_t took;
 
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(loop_timer_new(b->loop, count_call, &calls, &timer), 0);
+    (void) catch_up(b);
+    assert_flood(b, 20000);
+
+    /* All of it is there now: other events are served all the same. */
+    forget(b);
+    f.since = begin;
+    open_tail(b, &f);
+    assert_int_equal(loop_timer_new(b->loop, note_progress, &progress, &timer), 0);
     loop_timer_set(timer, usec_add(loop_now().monotonic, 5 * USEC_PER_MSEC));
     took = catch_up(b);
     loop_timer_free(timer);
     assert_flood(b, 20000);
-    assert_int_equal(calls, 1);
+    assert_int_equal(progress.calls, 1);
+    assert_true(progress.n_lines < 20000);
     print_message("20000 lines in %llu us\n", (unsigned long long) took);
 }
 
@@ -462,7 +500,11 @@ static void files_may_come_and_go(void **state)
     (void) catch_up(b);
     assert_flood(b, 20000);
 
+    /* The file of the last line that was read goes too. */
+    assert_int_equal(kill(world.pid, SIGUSR2), 0);
+    spin_for(b->loop, 300);
     assert_true(count_files(true) > 1);
+    spin_for(b->loop, 300);
     forget(b);
     pid = start_flood(b->stream, 1000);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -700,6 +742,27 @@ static void hurry_is_quick(void **state)
     assert_true(sum / 500 < 100 * USEC_PER_MSEC);
 }
 
+static bool look_again(const void *data)
+{
+    const struct bench *b = data;
+
+    journal_tail_hurry(b->tail, USEC_INFINITY);
+    return b->marked;
+}
+
+/* Looking all the time meets lines that journald is just adding. */
+static void the_newest_line_is_never_missed(void **state)
+{
+    struct bench *b = *state;
+
+    for (int i = 0; i < 2000; i++) {
+        b->marked = false;
+        (void) snprintf(b->nonce, sizeof(b->nonce), "%d", i);
+        assert_int_equal(journal_stream_mark(b->stream, b->nonce), 0);
+        assert_true(spin_until(b->loop, look_again, b, 2000));
+    }
+}
+
 /* In a process of its own: rights once given up do not come back. */
 static int open_as_nobody(struct bench *b)
 {
@@ -783,6 +846,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_of_another_invocation_do_not, setup, teardown),
         cmocka_unit_test_setup_teardown(lines_of_the_past_do_not, setup, teardown),
         cmocka_unit_test_setup_teardown(a_long_line_comes_in_pieces, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_huge_message_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(any_byte_comes_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_comes_whole_and_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(files_may_come_and_go, setup, teardown),
@@ -793,6 +857,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(kernel_lines_come_where_wanted, setup, teardown),
         cmocka_unit_test_setup_teardown(rest_is_rest, setup, teardown),
         cmocka_unit_test_setup_teardown(hurry_is_quick, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_newest_line_is_never_missed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_journal_that_may_not_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_may_run_out, setup, teardown),
         cmocka_unit_test(records_need_names),
