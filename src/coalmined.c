@@ -51,7 +51,8 @@ static const char help_text[] =
     "Runs a GPU model server, tells systemd READY=1 only after the server has really generated\n"
     "tokens, says why it failed, and restarts only what a restart can mend.\n"
     "\n"
-    "  --instance=NAME            Instance, and so /etc/coalmine/NAME.conf; default: the unit's name\n"
+    "  --instance=NAME            Instance, and so /etc/coalmine/NAME.conf; default: the unit's name,\n"
+    "                             else that of --config's FILE\n"
     "  --config=FILE              Another file than /etc/coalmine/NAME.conf\n"
     "  --profile=NAME             Engine: sglang, vllm, llama-server, openai or one of your own\n"
     "  --url=URL                  Where the server answers, e.g. http://127.0.0.1:30001\n"
@@ -151,7 +152,7 @@ static int find_places(struct program *p)
 
 static int set_up(struct program *p, char ***ret_errors)
 {
-    int r = identity_find(p->options.instance, &p->identity);
+    int r = identity_find(p->options.instance, p->options.config, &p->identity);
 
     if (r == -EINVAL || (r == 0 && !conf_instance_valid(p->identity.instance))) {
         r = strv_push(ret_errors, "no usable instance name: give --instance=NAME, without slashes");

@@ -8,6 +8,7 @@
 
 #include "base/parse.h"
 #include "base/str.h"
+#include "port/conf_files.h"
 
 /* "coalmine@k26.service" -> "k26", "k26.service" -> "k26"; owned. */
 static char *instance_of_unit(const char *unit)
@@ -54,7 +55,16 @@ static int find_invocation(struct identity *i)
     return i->invocation ? 0 : -ENOMEM;
 }
 
-int identity_find(const char *instance, struct identity *ret)
+static char *find_instance(const struct identity *i, const char *instance, const char *file)
+{
+    if (instance)
+        return strdup(instance);
+    if (i->unit)
+        return instance_of_unit(i->unit);
+    return file ? conf_name_of_file(file) : strdup("default");
+}
+
+int identity_find(const char *instance, const char *file, struct identity *ret)
 {
     struct identity i = {};
     int r = find_invocation(&i);
@@ -62,7 +72,7 @@ int identity_find(const char *instance, struct identity *ret)
     if (r == 0 && i.invocation)
         r = find_unit(&i);
     if (r == 0) {
-        i.instance = instance ? strdup(instance) : i.unit ? instance_of_unit(i.unit) : strdup("default");
+        i.instance = find_instance(&i, instance, file);
         i.identifier = i.instance ? strdup(i.instance) : NULL;
         r = !i.instance || !i.identifier ? -ENOMEM : i.instance[0] == '\0' ? -EINVAL : 0;
     }

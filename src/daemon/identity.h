@@ -15,7 +15,7 @@ struct identity {
     bool user;        /* of a user's service manager */
 };
 
-/* `instance` NULL: what stands before `.service` and after `@` in the unit's name, or "default" without
- * a unit. -EINVAL: the unit's name gives no usable instance. */
-must_check int identity_find(const char *instance, struct identity *ret);
+/* `instance` NULL: what stands before `.service` and after `@` in the unit's name; without a unit, what the
+ * configuration `file` is called (NULL: "default"). -EINVAL: that gives no usable instance. */
+must_check int identity_find(const char *instance, const char *file, struct identity *ret);
 void identity_release(struct identity *i);

@@ -109,7 +109,7 @@ static void loader_release(struct loader *l)
     free(l->file);
 }
 
-static char *name_of_file(const char *file)
+char *conf_name_of_file(const char *file)
 {
     const char *slash = strrchr(file, '/');
     char *name = strdup(slash ? slash + 1 : file);
@@ -123,7 +123,7 @@ static int settle_names(struct loader *l)
 {
     const struct conf_request *req = l->request;
 
-    l->instance = req->instance ? strdup(req->instance) : name_of_file(str_or_empty(req->file));
+    l->instance = req->instance ? strdup(req->instance) : conf_name_of_file(str_or_empty(req->file));
     if (!l->instance)
         return -ENOMEM;
     l->file = req->file ? strdup(req->file)
@@ -241,7 +241,7 @@ static int add_profile_from(struct loader *l, const struct unit_entry *wanted, c
 
 static int use_profile(struct loader *l, const struct conf_text *t)
 {
-    _cleanup_free_ char *name = name_of_file(t->path);
+    _cleanup_free_ char *name = conf_name_of_file(t->path);
     int r = name ? config_builder_settle_profile(l->builder, name) : -ENOMEM;
 
     return r < 0 ? r : config_builder_add_profile(l->builder, t->path, t->text, t->len);

@@ -26,6 +26,10 @@ void conf_paths_release(struct conf_paths *p);
 /* UTF-8, 1 to 128 bytes, no slash, no control character, no dot in front. */
 bool conf_instance_valid(const char *name);
 
+/* What an instance, or a profile, of that file is called: its name without directories and ".conf". Owned;
+ * NULL: memory. */
+must_check char *conf_name_of_file(const char *file);
+
 /* What the command line said; NULL where it said nothing. All borrowed. */
 struct conf_request {
     const char *instance;   /* NULL: the file's name without ".conf" */
