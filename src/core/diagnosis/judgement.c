@@ -85,7 +85,7 @@ static enum weight weight_of(const struct question *q, const struct candidate *c
 {
     if (!counts(q, c))
         return WEIGHT_NOTHING;
-    if (c->era < q->evidence->era)
+    if (c->era < q->evidence->era && c->signature->rank != RANK_BENIGN)
         return weight_of_old(q, c);
     switch (c->signature->rank) {
     case RANK_CAUSE:

@@ -180,8 +180,11 @@ bool secret_value(const char *value, size_t n, enum secrecy secrecy)
         if (strlen(harmless[i]) == n && strncasecmp(value, harmless[i], n) == 0)
             return false;
     }
-    /* Stars, dots and the capitals of a usage text. */
-    if (consists_of(value, n, "*.<>") || consists_of(value, n, UPPER "_"))
+    /* A path leads to a secret, and is none. */
+    if (*value == '/' || (n > 1 && value[1] == '/' && (*value == '~' || *value == '.')))
+        return false;
+    /* Stars, dots, <secret> and the capitals of a usage text. */
+    if (*value == '<' || consists_of(value, n, "*.") || consists_of(value, n, UPPER "_"))
         return false;
     if (secrecy == SECRECY_STRONG)
         return true;

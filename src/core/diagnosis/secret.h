@@ -19,5 +19,5 @@ bool secret_variable(const char *name, size_t n);
 /* The length of a token at s that is recognised by its own shape (hf_..., sk-..., AKIA..., a JWT), 0 if
  * there is none. s stands where a word begins. */
 size_t secret_token_length(const char *s);
-/* Whether a value, given its name's secrecy, must not be shown: None, null and placeholders may. */
+/* Whether a value, given its name's secrecy, must not be shown: None, null, paths and placeholders may. */
 bool secret_value(const char *value, size_t n, enum secrecy secrecy);
