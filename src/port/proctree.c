@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "port/proctree.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
+#include "port/procinfo.h"
 
 struct process {
     pid_t pid;
@@ -28,12 +25,6 @@ static void table_release(struct table *t)
     free(t->rows);
 }
 
-static void close_dirp(DIR **d)
-{
-    if (*d)
-        (void) closedir(*d);
-}
-
 static int table_add(struct table *t, pid_t pid, pid_t parent)
 {
     if (t->n == t->allocated) {
@@ -49,47 +40,29 @@ static int table_add(struct table *t, pid_t pid, pid_t parent)
     return 0;
 }
 
-/* The command name stands in parentheses and may itself hold any byte: the last ')' ends it. */
-static bool read_parent(int proc_fd, const char *name, pid_t *ret_parent)
+static bool read_parent(pid_t pid, pid_t *ret_parent)
 {
-    char path[300], text[512];
-    _cleanup_close_ int fd = -1;
-    const char *after;
-    ssize_t n;
+    struct procinfo_stat stat;
 
-    (void) snprintf(path, sizeof path, "%s/stat", name);
-    fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (procinfo_stat(pid, &stat) < 0 || stat.state == 'Z' || stat.state == 'X')
         return false;
-    n = read(fd, text, sizeof text - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    after = strrchr(text, ')'); /* ") S PPID ..." */
-    if (!after || strlen(after) < strlen(") S 1"))
-        return false;
-    *ret_parent = (pid_t) strtol(after + strlen(") S "), NULL, 10);
-    return after[2] != 'Z' && after[2] != 'X';
+    *ret_parent = stat.parent;
+    return true;
 }
 
 static int table_read(struct table *t)
 {
-    _cleanup_(close_dirp) DIR *proc = opendir("/proc");
-    struct dirent *entry;
+    _cleanup_free_ int *pids = NULL;
+    size_t n;
+    int r = procinfo_numbers("/proc", SIZE_MAX, &pids, &n);
 
-    if (!proc)
-        return -errno;
-    while ((entry = readdir(proc))) {
+    for (size_t i = 0; r == 0 && i < n; i++) {
         pid_t parent;
-        int r;
 
-        if (!isdigit((unsigned char) entry->d_name[0]) || !read_parent(dirfd(proc), entry->d_name, &parent))
-            continue;
-        r = table_add(t, (pid_t) strtol(entry->d_name, NULL, 10), parent);
-        if (r < 0)
-            return r;
+        if (read_parent(pids[i], &parent))
+            r = table_add(t, pids[i], parent);
     }
-    return 0;
+    return r;
 }
 
 static bool parent_descends(const struct table *t, pid_t parent, pid_t root)
