@@ -168,13 +168,16 @@ static void quiet(struct supervisor *s)
 }
 
 /* The mark goes into the stream before the signal goes out: what stands behind it was said by a server that
- * we were ending. */
+ * we were ending. A stopped process would never see the signal, so it is continued. */
 static void signal_server(struct supervisor *s)
 {
     int r;
 
+    dump_end(s->epoch.dump);
     output_cut(s->output);
     r = processes_signal(s->epoch.processes, s->config->server.stop_signal);
+    if (r == 0)
+        r = processes_signal(s->epoch.processes, SIGCONT);
     if (r < 0)
         log_say(s->log, LOG_WARNING, "Cannot signal the server's processes: %s", strerror(-r));
 }
@@ -205,6 +208,8 @@ void actions_release_epoch(struct supervisor *s)
     processes_free(s->epoch.processes);
     strv_free(s->epoch.environment);
     free(s->epoch.foreign_owner);
+    free(s->epoch.stuck);
+    dump_free(s->epoch.dump);
     strv_free(s->epoch.pending);
     strv_free(s->epoch.words);
     generation_unref(s->epoch.generation);
@@ -235,6 +240,9 @@ void actions_run(struct supervisor *s, enum fsm_action_kind action)
         break;
     case FSM_ACTION_QUIET:
         quiet(s);
+        break;
+    case FSM_ACTION_DUMP:
+        failure_dump(s);
         break;
     case FSM_ACTION_SIGNAL:
         signal_server(s);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <signal.h>
 
+#include "base/str.h"
+#include "core/diagnosis/circumstance.h"
 #include "core/diagnosis/report.h"
 #include "daemon/reporter.h"
 #include "daemon/supervisor.h"
@@ -37,6 +39,7 @@ static enum ending ending_of(enum fsm_event_kind event)
     case FSM_LIVE_PASSED:
     case FSM_EXITED:
     case FSM_EMPTY:
+    case FSM_DUMPED:
     case FSM_DIAGNOSED:
     case FSM_STOP:
     case FSM_RESTART:
@@ -49,6 +52,24 @@ static enum ending ending_of(enum fsm_event_kind event)
     return ENDING_NONE;
 }
 
+static int look(struct supervisor *s, const char *when)
+{
+    int r = s->epoch.dump ? 0 : dump_new(&s->epoch.dump);
+
+    return r < 0 ? r : dump_look(s->epoch.dump, s->epoch.processes, when);
+}
+
+/* Who is left, and what it waits for, while it can still be seen. */
+static void look_at_survivors(struct supervisor *s)
+{
+    int r = look(s, "after SIGKILL");
+
+    if (r == 0)
+        s->epoch.stuck = dump_describe_stuck(s->epoch.dump);
+    log_say(s->log, LOG_CRIT, "Processes of the server survived SIGKILL: %s",
+            r < 0 ? strerror(-r) : str_or_empty(s->epoch.stuck));
+}
+
 void failure_begin(struct supervisor *s, enum fsm_event_kind event, enum phase phase, bool unkillable)
 {
     enum ending ending = unkillable ? ENDING_UNKILLABLE : ending_of(event);
@@ -56,6 +77,8 @@ void failure_begin(struct supervisor *s, enum fsm_event_kind event, enum phase p
     s->epoch.failed_in = phase;
     if (ending != ENDING_NONE)
         s->epoch.ending = ending;
+    if (unkillable && s->epoch.processes)
+        look_at_survivors(s);
 }
 
 static struct circumstances circumstances_of(struct supervisor *s, const struct proof *proof)
@@ -73,8 +96,39 @@ static struct circumstances circumstances_of(struct supervisor *s, const struct 
         .oom_kills = s->epoch.oom_kills,
         .verdict = proof->verdict,
         .verdict_detail = proof->detail,
+        .stuck = s->epoch.stuck,
         .foreign_owner = s->epoch.foreign_owner ? s->epoch.foreign_owner : stranger,
     };
+}
+
+static void on_dumped(void *userdata)
+{
+    supervisor_post(userdata, FSM_DUMPED);
+}
+
+/* Returns 1 where DUMPED will come. */
+static int look_at_hang(struct supervisor *s)
+{
+    struct dump_target target = {
+        .processes = s->epoch.processes,
+        .main_pid = s->fsm.alive ? child_pid(s->epoch.child) : 0,
+        .environment = s->epoch.environment,
+    };
+    int r = look(s, "before the stop signal");
+
+    return r < 0 ? r : dump_run(s->epoch.dump, s->loop, &s->config->report, &target, on_dumped, s);
+}
+
+void failure_dump(struct supervisor *s)
+{
+    struct proof proof = prover_last(s->prover);
+    struct circumstances circumstances = circumstances_of(s, &proof);
+    int r = circumstance_is_hang(&circumstances) ? look_at_hang(s) : 0;
+
+    if (r < 0)
+        log_say(s->log, LOG_WARNING, "Cannot look at the hanging server: %s", strerror(-r));
+    if (r <= 0)
+        supervisor_post(s, FSM_DUMPED);
 }
 
 static int decide(struct supervisor *s, const struct root_cause *cause, struct decision *ret)
@@ -106,7 +160,12 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
         .cause = cause,
         .decision = decision,
     };
+    struct report_dump dump;
 
+    if (s->epoch.dump) {
+        dump = dump_report(s->epoch.dump);
+        facts.dump = &dump;
+    }
     timeline_close(&s->epoch.timeline, facts.ended.monotonic);
     facts.phases = s->epoch.timeline.rows;
     facts.n_phases = s->epoch.timeline.n;
@@ -141,5 +200,6 @@ static void on_last_words(void *userdata)
 
 void failure_collect(struct supervisor *s)
 {
+    dump_end(s->epoch.dump);
     output_flush(s->output, LAST_WORDS_USEC, on_last_words);
 }

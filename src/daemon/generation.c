@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+/* How long a dump's command may be late, which has a time-out of its own. */
+#define DUMP_MARGIN_USEC (5 * USEC_PER_SEC)
+
 int generation_read(const struct generation_source *source, struct generation **ret, char ***ret_errors)
 {
     _cleanup_(generation_unrefp) struct generation *g = calloc(1, sizeof *g);
@@ -44,6 +47,7 @@ struct fsm_limits generation_limits(const struct generation *g)
         .mode = c->restart.mode,
         .stall_usec = c->start.stall_usec,
         .load_timeout_usec = c->start.load_timeout_usec,
+        .dump_usec = usec_add(c->report.dump_usec, DUMP_MARGIN_USEC),
         .stop_usec = c->server.stop_usec,
         .stable_usec = c->restart.stable_usec,
         .fall = c->live.fall,

@@ -2,7 +2,6 @@
 #include "daemon/preflight.h"
 
 #include <errno.h>
-#include <signal.h>
 
 #include "base/str.h"
 #include "port/command.h"
@@ -10,7 +9,6 @@
 #include "port/netowner.h"
 
 #define PROBE_MAX_OUTPUT ((size_t) 256 * 1024)
-#define EXIT_STATUS_TIMED_OUT 124 /* as timeout(1) has it */
 
 struct preflight {
     struct loop *loop;
@@ -29,17 +27,10 @@ static void finish(struct preflight *p, const struct preflight_result *r)
     p->fn(r, p->userdata);
 }
 
-static int exit_status(const struct command_result *r)
-{
-    if (r->timed_out)
-        return EXIT_STATUS_TIMED_OUT;
-    return r->exit.code == CLD_EXITED ? r->exit.status : 128 + r->exit.status;
-}
-
 static void on_probe(const struct command_result *r, void *userdata)
 {
     struct preflight *p = userdata;
-    int status = r->spawn_error < 0 ? 0 : exit_status(r);
+    int status = r->spawn_error < 0 ? 0 : command_exit_status(r);
 
     if (status == 0) {
         p->progress(p->userdata);

@@ -12,6 +12,7 @@
 #include "core/supervision/fsm.h"
 #include "core/supervision/policy.h"
 #include "daemon/counters.h"
+#include "daemon/dump.h"
 #include "daemon/generation.h"
 #include "daemon/identity.h"
 #include "daemon/log.h"
@@ -59,6 +60,8 @@ struct epoch {
     enum phase failed_in;
     uint64_t oom_kills;
     char *foreign_owner;
+    char *stuck;        /* which process survived SIGKILL */
+    struct dump *dump;  /* NULL: nothing hung */
 };
 
 struct supervisor {

@@ -22,6 +22,9 @@ enum stage {
     STAGE_FAILED,  /* the next turn of the loop, to tell of a failed start */
 };
 
+#define EXIT_STATUS_TIMED_OUT 124
+#define EXIT_STATUS_NOT_STARTED 127
+
 struct command {
     enum stage stage;
     struct loop *loop;
@@ -188,6 +191,15 @@ int command_run(struct loop *l, char *const *argv, char *const *environment, use
         arm(c, STAGE_RUNNING, timeout);
     *ret = steal_pointer(&c);
     return 0;
+}
+
+int command_exit_status(const struct command_result *r)
+{
+    if (r->spawn_error < 0)
+        return EXIT_STATUS_NOT_STARTED;
+    if (r->timed_out)
+        return EXIT_STATUS_TIMED_OUT;
+    return r->exit.code == CLD_EXITED ? r->exit.status : 128 + r->exit.status;
 }
 
 void command_free(struct command *c)

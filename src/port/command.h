@@ -29,6 +29,9 @@ typedef void (*command_fn)(const struct command_result *r, void *userdata);
 must_check int command_run(struct loop *l, char *const *argv, char *const *environment,
                            usec_t timeout, size_t max_output, command_fn fn, void *userdata,
                            struct command **ret);
+/* As a shell and timeout(1) would have it: the exit code, 128 + the signal, 124 after its time-out,
+ * 127 when it could not be started. */
+int command_exit_status(const struct command_result *r);
 /* Kills its whole process group if it still runs, without waiting; it is reaped while the loop
  * runs. */
 void command_free(struct command *c);

@@ -44,6 +44,7 @@ static struct fsm_limits take_limits(struct reader *r)
         .stable_usec = take_span(r),
         .fall = take(r) % 4,
         .rise = take(r) % 4,
+        .dump_usec = take_span(r),
     };
 }
 

@@ -41,7 +41,7 @@ static inline bool rules_asked(const struct fsm_step *step, enum fsm_action_kind
 static inline bool rules_same_deadlines(const struct fsm_deadlines *a,
                                         const struct fsm_deadlines *b)
 {
-    return a->stall == b->stall && a->load == b->load && a->kill == b->kill &&
+    return a->stall == b->stall && a->load == b->load && a->dump == b->dump && a->kill == b->kill &&
            a->give_up == b->give_up && a->collect == b->collect && a->cool == b->cool &&
            a->stable == b->stable && a->pause == b->pause;
 }
@@ -51,8 +51,9 @@ static inline bool rules_same(const struct fsm *a, const struct fsm *b)
     return a->phase == b->phase && a->epoch == b->epoch && a->attempt == b->attempt &&
            a->spawning == b->spawning && a->alive == b->alive && a->populated == b->populated &&
            a->proved == b->proved && a->ever_ready == b->ever_ready && a->failed == b->failed &&
-           a->collecting == b->collecting && a->unkillable == b->unkillable &&
-           a->suspected == b->suspected && a->paused == b->paused && a->request == b->request &&
+           a->dumping == b->dumping && a->collecting == b->collecting &&
+           a->unkillable == b->unkillable && a->suspected == b->suspected &&
+           a->paused == b->paused && a->request == b->request &&
            a->live_failures == b->live_failures && a->live_passes == b->live_passes &&
            a->exit_code == b->exit_code && rules_same_deadlines(&a->deadline, &b->deadline);
 }
@@ -97,6 +98,8 @@ static inline const char *rules_of_proof(const struct fsm *f)
 
 static inline const char *rules_of_ending(const struct fsm *f)
 {
+    if (f->dumping && (f->phase != PHASE_STOPPING || !f->failed || !f->populated || f->collecting))
+        return "dumping where nothing hangs";
     if (f->collecting && (f->phase != PHASE_STOPPING || !f->failed))
         return "collecting where nothing failed";
     if (f->phase == PHASE_STOPPING && !rules_processes(f) && !f->collecting)
@@ -133,8 +136,10 @@ static inline const char *rules_of_deadlines(const struct fsm *f, const struct f
 {
     const struct fsm_deadlines *d = &f->deadline;
     bool starting = rules_starting(f), stopping = f->phase == PHASE_STOPPING, runs = !f->paused;
-    bool ending = stopping && rules_processes(f) && !f->unkillable;
+    bool ending = stopping && rules_processes(f) && !f->unkillable && !f->dumping;
 
+    if (rules_armed(d->dump) != f->dumping)
+        return "dump deadline and dumping do not agree";
     if (rules_armed(d->kill) && rules_armed(d->give_up))
         return "both kill and give-up armed";
     if (!ending && (rules_armed(d->kill) || rules_armed(d->give_up)))
@@ -233,6 +238,8 @@ static inline const char *rules_of_actions(const struct fsm *before, const struc
         return "epochs do not count starts";
     if (rules_asked(s, FSM_ACTION_EXIT) != fsm_final(&s->next))
         return "exit and final phases do not agree";
+    if (rules_asked(s, FSM_ACTION_DUMP) != (s->next.dumping && !before->dumping))
+        return "dump and dumping do not agree";
     if (rules_asked(s, FSM_ACTION_COLLECT) != (s->next.collecting && !before->collecting))
         return "collect and collecting do not agree";
     if (!rules_resumed(before, s) &&
@@ -308,8 +315,12 @@ static inline const char *rules_of_change(const struct fsm *before, const struct
     if (rules_asked(s, FSM_ACTION_SPAWN) && rules_outlives(before, e))
         return "a spawn beside the old epoch";
     if (before->phase != PHASE_STOPPING && after->phase == PHASE_STOPPING && after->populated &&
-        !rules_asked(s, FSM_ACTION_SIGNAL))
-        return "stopping without a signal";
+        rules_asked(s, FSM_ACTION_SIGNAL) == rules_asked(s, FSM_ACTION_DUMP))
+        return "stopping without a signal, or without a look before it";
+    if (before->dumping && !after->dumping && after->populated && !rules_asked(s, FSM_ACTION_SIGNAL))
+        return "no signal after the look";
+    if (after->dumping && e->kind == FSM_STOP)
+        return "a stop that waits for a look";
     if (after->failed && !before->failed && !rules_may_fail(e->kind))
         return "failed without a failure";
     if (before->failed && !after->failed && after->epoch == before->epoch)

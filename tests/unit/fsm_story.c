@@ -9,6 +9,7 @@ const struct fsm_limits story_limits = {
     .mode = RESTART_IN_PLACE,
     .stall_usec = 600 * SEC,
     .load_timeout_usec = 3600 * SEC,
+    .dump_usec = 15 * SEC,
     .stop_usec = 60 * SEC,
     .stable_usec = 600 * SEC,
     .fall = 3,

@@ -9,8 +9,8 @@
 #define SEC USEC_PER_SEC
 #define STORY_START (1000 * SEC) /* no story begins at the beginning of time */
 
-/* Ten minutes of stall and stability, an hour of loading, a minute of stopping; preflight, in place, three
- * failures to fall, two passes to rise. */
+/* Ten minutes of stall and stability, an hour of loading, a minute of stopping, 15 s for a dump;
+ * preflight, in place, three failures to fall, two passes to rise. */
 extern const struct fsm_limits story_limits;
 
 /* One line of a story: so much later comes that event; then the machine is there and asks that. */

@@ -145,7 +145,7 @@ static void test_stall(void **state unused)
          AT(599 * SEC, FSM_TIMER, PHASE_LOADING, ""), AT(0, FSM_PORT_OPEN, PHASE_LISTENING, ""),
          AT(599 * SEC, FSM_TIMER, PHASE_LISTENING, ""), AT(0, FSM_CANARY_SENT, PHASE_PROVING, ""),
          AT(599 * SEC, FSM_TIMER, PHASE_PROVING, ""),
-         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet dump"));
     assert_true(t.fsm.failed);
 }
 
@@ -160,7 +160,7 @@ static void test_load_timeout(void **state unused)
          AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
          AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""),
          AT(500 * SEC, FSM_PROGRESS, PHASE_LOADING, ""), AT(99 * SEC, FSM_TIMER, PHASE_LOADING, ""),
-         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet dump"));
     assert_true(t.fsm.failed);
 }
 
@@ -176,7 +176,7 @@ static void test_suspect_may_go_on_while_it_works(void **state unused)
     TELL(&t, AT(29 * SEC, FSM_PORT_OPEN, PHASE_LISTENING, ""),
          AT(29 * SEC, FSM_CANARY_SENT, PHASE_PROVING, ""),
          AT(29 * SEC, FSM_TIMER, PHASE_PROVING, ""),
-         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet signal"));
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "quiet dump"));
 }
 
 /* The canary is the arbiter. */
@@ -226,9 +226,9 @@ static void test_falls(void **state unused)
 
     TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
-         AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
+         AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet dump"));
     assert_true(t.fsm.failed);
-    assert_int_equal(fsm_deadline(&t.fsm), t.now + 60 * SEC);
+    assert_int_equal(fsm_deadline(&t.fsm), t.now + 15 * SEC);
     TELL(&t, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, ""),
          AT(SEC, FSM_LIVE_PASSED, PHASE_STOPPING, ""));
 }
@@ -241,7 +241,7 @@ static void test_a_pass_breaks_the_row(void **state unused)
     TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_PASSED, PHASE_DEGRADED, ""),
          AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""), AT(SEC, FSM_LIVE_FAILED, PHASE_DEGRADED, ""),
-         AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
+         AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet dump"));
 }
 
 static void test_falls_at_once(void **state unused)
@@ -249,7 +249,7 @@ static void test_falls_at_once(void **state unused)
     struct story_teller t = story_teller(&story_limits);
 
     t.limits.fall = 1;
-    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet signal"));
+    TELL(&t, TO_READY, AT(SEC, FSM_LIVE_FAILED, PHASE_STOPPING, "quiet dump"));
 }
 
 static void test_decisive_line_makes_look_at_once(void **state unused)
@@ -267,10 +267,53 @@ static void test_suite_fails(void **state unused)
 {
     struct story_teller t = story_teller(&story_limits);
 
-    TELL(&t, TO_PROVING, AT(SEC, FSM_SUITE_FAILED, PHASE_STOPPING, "quiet signal"),
-         AT(SEC, FSM_SUITE_PASSED, PHASE_STOPPING, ""), AT(SEC, FSM_EXITED, PHASE_STOPPING, ""),
-         AT(SEC, FSM_EMPTY, PHASE_STOPPING, "collect"),
+    TELL(&t, TO_PROVING, AT(SEC, FSM_SUITE_FAILED, PHASE_STOPPING, "quiet dump"),
+         AT(SEC, FSM_SUITE_PASSED, PHASE_STOPPING, ""), AT(SEC, FSM_DUMPED, PHASE_STOPPING, "signal"),
+         AT(SEC, FSM_EXITED, PHASE_STOPPING, ""), AT(SEC, FSM_EMPTY, PHASE_STOPPING, "collect"),
          DECIDED(SEC, PHASE_FAILED, "exit", GIVE_UP));
+}
+
+/* The look at a hanging server */
+
+#define TO_DUMP TO_LOADING, AT(600 * SEC, FSM_TIMER, PHASE_STOPPING, "quiet dump")
+
+static void test_looks_before_it_ends_a_hang(void **state unused)
+{
+    struct story_teller t = story_teller(&story_limits);
+
+    TELL(&t, TO_DUMP, AT(SEC, FSM_PROGRESS, PHASE_STOPPING, ""),
+         AT(SEC, FSM_DUMPED, PHASE_STOPPING, "signal"));
+    assert_int_equal(fsm_deadline(&t.fsm), t.now + 60 * SEC);
+    TELL(&t, AT(SEC, FSM_DUMPED, PHASE_STOPPING, ""), AT(59 * SEC, FSM_TIMER, PHASE_STOPPING, "kill"));
+}
+
+static void test_look_is_not_waited_for_for_ever(void **state unused)
+{
+    struct story_teller t = story_teller(&story_limits);
+
+    TELL(&t, TO_DUMP, AT(14 * SEC, FSM_TIMER, PHASE_STOPPING, ""),
+         AT(SEC, FSM_TIMER, PHASE_STOPPING, "signal"), AT(SEC, FSM_DUMPED, PHASE_STOPPING, ""));
+    assert_int_equal(fsm_deadline(&t.fsm), t.now + 59 * SEC);
+}
+
+static void test_server_ends_during_the_look(void **state unused)
+{
+    struct story_teller t = story_teller(&story_limits), main_only = story_teller(&story_limits);
+
+    TELL(&t, TO_DUMP, AT(SEC, FSM_EXITED, PHASE_STOPPING, ""),
+         AT(SEC, FSM_EMPTY, PHASE_STOPPING, "collect"), AT(SEC, FSM_DUMPED, PHASE_STOPPING, ""));
+    assert_int_equal(fsm_deadline(&t.fsm), t.now + FSM_COLLECT_USEC - SEC);
+    TELL(&main_only, TO_DUMP, AT(SEC, FSM_EXITED, PHASE_STOPPING, ""),
+         AT(SEC, FSM_DUMPED, PHASE_STOPPING, "signal"));
+}
+
+static void test_stop_does_not_wait_for_the_look(void **state unused)
+{
+    struct story_teller t = story_teller(&story_limits);
+
+    TELL(&t, TO_DUMP, AT(SEC, FSM_RESTART, PHASE_STOPPING, ""), AT(SEC, FSM_STOP, PHASE_STOPPING, "signal"),
+         AT(SEC, FSM_STOP, PHASE_STOPPING, ""));
+    assert_int_equal(fsm_deadline(&t.fsm), t.now + 59 * SEC);
 }
 
 /* Ending the server */
@@ -531,6 +574,10 @@ int main(void)
         cmocka_unit_test(test_falls_at_once),
         cmocka_unit_test(test_decisive_line_makes_look_at_once),
         cmocka_unit_test(test_suite_fails),
+        cmocka_unit_test(test_looks_before_it_ends_a_hang),
+        cmocka_unit_test(test_look_is_not_waited_for_for_ever),
+        cmocka_unit_test(test_server_ends_during_the_look),
+        cmocka_unit_test(test_stop_does_not_wait_for_the_look),
         cmocka_unit_test(test_empty_before_exited),
         cmocka_unit_test(test_stop_sees_empty_before_exited),
         cmocka_unit_test(test_kills_what_does_not_stop),

@@ -19,6 +19,7 @@ struct world {
     bool main_lives;
     bool tree_lives;
     bool probing;       /* a preflight's answer is out */
+    bool dumping;       /* a dump's answer is out */
     bool proving;       /* PROVE was asked for in this epoch */
     bool suite_passed;  /* in this epoch */
     bool failure;       /* something that is one has happened in this epoch */
@@ -77,6 +78,7 @@ static struct node canonical(const struct fsm *f, const struct world *w, usec_t 
     node.fsm.proved = f->proved;
     node.fsm.ever_ready = f->ever_ready;
     node.fsm.failed = f->failed;
+    node.fsm.dumping = f->dumping;
     node.fsm.collecting = f->collecting;
     node.fsm.unkillable = f->unkillable;
     node.fsm.suspected = f->suspected;
@@ -87,6 +89,7 @@ static struct node canonical(const struct fsm *f, const struct world *w, usec_t 
     node.fsm.exit_code = f->exit_code;
     node.fsm.deadline.stall = relative(f->deadline.stall, now);
     node.fsm.deadline.load = relative(f->deadline.load, now);
+    node.fsm.deadline.dump = relative(f->deadline.dump, now);
     node.fsm.deadline.kill = relative(f->deadline.kill, now);
     node.fsm.deadline.give_up = relative(f->deadline.give_up, now);
     node.fsm.deadline.collect = relative(f->deadline.collect, now);
@@ -96,6 +99,7 @@ static struct node canonical(const struct fsm *f, const struct world *w, usec_t 
     node.world.main_lives = w->main_lives;
     node.world.tree_lives = w->tree_lives;
     node.world.probing = w->probing;
+    node.world.dumping = w->dumping;
     node.world.proving = w->proving;
     node.world.suite_passed = w->suite_passed;
     node.world.failure = w->failure;
@@ -185,6 +189,8 @@ static bool can_happen(const struct node *n, enum fsm_event_kind kind)
         return w->main_lives;
     case FSM_EMPTY:
         return w->tree_lives;
+    case FSM_DUMPED:
+        return w->dumping;
     case FSM_DIAGNOSED:
         return n->fsm.collecting;
     case FSM_STOP:
@@ -218,6 +224,7 @@ static bool is_failure(const struct fsm *before, enum fsm_event_kind kind)
 static void happen(struct world *w, const struct fsm *before, const struct fsm_event *e)
 {
     w->probing &= e->kind != FSM_PREFLIGHT_PASSED && e->kind != FSM_PREFLIGHT_FAILED;
+    w->dumping &= e->kind != FSM_DUMPED;
     w->main_lives &= e->kind != FSM_EXITED;
     w->tree_lives &= e->kind != FSM_EMPTY;
     w->main_lives |= e->kind == FSM_SPAWNED;
@@ -233,6 +240,7 @@ static void obey(struct world *w, const struct fsm_step *s)
 {
     w->probing |= rules_asked(s, FSM_ACTION_PREFLIGHT);
     w->probing &= !rules_asked(s, FSM_ACTION_CANCEL_PREFLIGHT);
+    w->dumping |= rules_asked(s, FSM_ACTION_DUMP);
     w->proving |= rules_asked(s, FSM_ACTION_PROVE);
     w->collected |= rules_asked(s, FSM_ACTION_COLLECT);
     w->signalled |= rules_asked(s, FSM_ACTION_SIGNAL);
@@ -410,6 +418,7 @@ static const struct fsm_limits limits_table[] = {
         .mode = RESTART_IN_PLACE,
         .stall_usec = 4 * TICK,
         .load_timeout_usec = 8 * TICK,
+        .dump_usec = 2 * TICK,
         .stop_usec = 2 * TICK,
         .stable_usec = 2 * TICK,
         .fall = 2,
@@ -431,6 +440,7 @@ static const struct fsm_limits limits_table[] = {
         .mode = RESTART_IN_PLACE,
         .stall_usec = USEC_INFINITY,
         .load_timeout_usec = 3 * TICK,
+        .dump_usec = TICK,
         .stop_usec = TICK,
         .stable_usec = 0,
         .fall = 3,

@@ -105,6 +105,11 @@ struct circumstance circumstance_judge(const struct circumstances *c)
     return ending;
 }
 
+bool circumstance_is_hang(const struct circumstances *c)
+{
+    return str_equal(circumstance_judge(c).class_name, "engine_hang");
+}
+
 static void describe_signal(struct strbuf *b, const struct circumstances *c)
 {
     const char *name = signal_name(c->status);
@@ -146,6 +151,8 @@ static void describe_ending(struct strbuf *b, const struct circumstances *c)
         break;
     case ENDING_UNKILLABLE:
         strbuf_append(b, "processes survived SIGKILL");
+        if (!str_empty(c->stuck))
+            strbuf_appendf(b, ": %s", c->stuck);
         break;
     case ENDING_SUPERVISOR_DIED:
         strbuf_append(b, "its supervisor was killed");

@@ -28,6 +28,8 @@ struct circumstance {
 };
 
 struct circumstance circumstance_judge(const struct circumstances *c);
+/* Whether they alone say that the server lives and does not do its work. */
+bool circumstance_is_hang(const struct circumstances *c);
 /* What happened, in plain words: "killed by SIGSEGV, core dumped, while loading"; "" for ENDING_NONE.
  * Owned; NULL when memory is out. */
 must_check char *circumstance_describe(const struct circumstances *c);

@@ -50,6 +50,7 @@ struct circumstances {
     uint64_t oom_kills;      /* memory.events of the server's cgroup */
     enum verdict verdict;    /* of the last canary */
     const char *verdict_detail; /* borrowed; NULL */
+    const char *stuck;          /* which process survived SIGKILL, and where it waits; NULL */
     const char *foreign_owner;  /* "pid 4242 (nginx)" when another process owns the port; NULL */
 };
 

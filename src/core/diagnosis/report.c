@@ -138,6 +138,47 @@ static void add_identity(struct build *b, const struct report_facts *f)
     build_set_number(b, root, "duration_usec", usec_sub(f->ended.monotonic, f->started.monotonic));
 }
 
+/* Line by line, as people read it; what it quotes is redacted as any line is. */
+static void add_output(struct build *b, json_t *command, const char *output)
+{
+    _cleanup_strv_ char **lines = NULL;
+
+    if (strv_split(str_or_empty(output), "\n", &lines) < 0)
+        b->failed = true;
+    build_set_texts(b, command, "output", lines);
+}
+
+static void add_dump_command(struct build *b, json_t *dump, const struct report_dump *d)
+{
+    json_t *command = build_add_object(b, dump, "command");
+    _cleanup_strv_ char **argv = NULL;
+
+    if (b->failed)
+        return;
+    if (redact_command(d->command, &argv) < 0)
+        b->failed = true;
+    build_set_texts(b, command, "argv", argv);
+    build_set(b, command, "ended", json_boolean(d->ended));
+    if (!d->ended)
+        return;
+    build_set(b, command, "exit_code", json_integer(d->exit_status));
+    build_set(b, command, "truncated", json_boolean(d->truncated));
+    add_output(b, command, d->output);
+}
+
+static void add_dump(struct build *b, const struct report_dump *d)
+{
+    json_t *dump = build_add_object(b, b->root, "dump");
+
+    if (b->failed)
+        return;
+    build_set_text(b, dump, "when", d->when);
+    if (d->when)
+        snapshot_build(d->snapshot, b, dump);
+    if (d->command)
+        add_dump_command(b, dump, d);
+}
+
 int report_json(const struct report_facts *facts, json_t **ret)
 {
     struct build b = {.root = json_object()};
@@ -150,6 +191,8 @@ int report_json(const struct report_facts *facts, json_t **ret)
     add_decision(&b, facts->decision);
     add_ending(&b, facts->circumstances);
     add_phases(&b, facts);
+    if (facts->dump)
+        add_dump(&b, facts->dump);
     add_command(&b, facts);
     if (!build_finish(&b))
         return -ENOMEM;

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "base/timeutil.h"
 #include "core/diagnosis/evidence.h"
+#include "core/diagnosis/snapshot.h"
 #include "core/supervision/policy.h"
 
 #define REPORT_SCHEMA_VERSION 1
@@ -17,6 +18,17 @@ struct report_phase {
     enum phase phase;
     const char *name; /* a loading step of the profile, or NULL */
     usec_t duration_usec;
+};
+
+/* The look at a server that hung, or that could not be killed. */
+struct report_dump {
+    const char *when; /* "before the stop signal"; NULL: nobody could look */
+    const struct snapshot *snapshot;
+    char *const *command; /* the operator's; NULL: none was run */
+    bool ended;           /* the command has, and the rest tells of it */
+    int exit_status;      /* 124: its time was up, 127: it could not be started */
+    bool truncated;
+    const char *output;
 };
 
 /* Everything borrowed. NULL strings are left out of the JSON. */
@@ -36,6 +48,7 @@ struct report_facts {
     const struct circumstances *circumstances;
     const struct root_cause *cause;
     const struct decision *decision;
+    const struct report_dump *dump; /* NULL: there was none */
 };
 
 /* *ret is a new reference. -ENOMEM only. */

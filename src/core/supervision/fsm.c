@@ -111,7 +111,7 @@ static void on_suite_passed(struct fsm_run *r)
 static void on_suite_failed(struct fsm_run *r)
 {
     if (run_starting(r) && r->fsm->alive)
-        run_fail(r, "a canary of the suite failed for good");
+        run_fail_hanging(r, "a canary of the suite failed for good");
 }
 
 static void on_live_passed(struct fsm_run *r)
@@ -129,7 +129,7 @@ static void on_live_failed(struct fsm_run *r)
         return;
     r->fsm->live_passes = 0;
     if (++r->fsm->live_failures >= r->limits->fall) {
-        run_fail(r, "the live canary failed too often in a row");
+        run_fail_hanging(r, "the live canary failed too often in a row");
     } else if (r->fsm->phase == PHASE_READY) {
         run_enter(r, PHASE_DEGRADED, "the live canary failed");
         r->fsm->deadline.stable = USEC_INFINITY;
@@ -159,7 +159,16 @@ static void on_empty(struct fsm_run *r)
     if (!r->fsm->populated)
         return;
     r->fsm->populated = false;
-    lose_processes(r, "every process of the server is gone");
+    if (r->fsm->dumping)
+        run_signal(r); /* there is nobody to look at any more */
+    else
+        lose_processes(r, "every process of the server is gone");
+}
+
+static void on_dumped(struct fsm_run *r)
+{
+    if (r->fsm->dumping)
+        run_signal(r);
 }
 
 static void on_diagnosed(struct fsm_run *r)
@@ -193,6 +202,7 @@ static const struct {
     [FSM_LIVE_FAILED] = {on_live_failed, OF_CANARY},
     [FSM_EXITED] = {on_exited, OF_EPOCH},
     [FSM_EMPTY] = {on_empty, OF_EPOCH},
+    [FSM_DUMPED] = {on_dumped, OF_EPOCH},
     [FSM_DIAGNOSED] = {on_diagnosed, OF_EPOCH},
     [FSM_STOP] = {fsm_on_stop, ALWAYS},
     [FSM_RESTART] = {fsm_on_restart, ALWAYS},

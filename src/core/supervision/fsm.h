@@ -31,6 +31,7 @@
  * LIVE_PASSED, LIVE_FAILED            verdict of a live canary
  * EXITED            the main process is gone (whatever its status: unrequested exits are failures)
  * EMPTY             no process of this epoch is left; before or after EXITED, but after SPAWNED
+ * DUMPED            answer to FSM_ACTION_DUMP
  * DIAGNOSED         answer to FSM_ACTION_COLLECT, with the decision
  * STOP, RESTART     the operator's requests
  * PAUSE, RESUME     likewise: for a while, or until RESUME, no canary is sent, no deadline of a start or of
@@ -54,6 +55,7 @@
     X(FSM_LIVE_FAILED, "live-failed")         \
     X(FSM_EXITED, "exited")                   \
     X(FSM_EMPTY, "empty")                     \
+    X(FSM_DUMPED, "dumped")                   \
     X(FSM_DIAGNOSED, "diagnosed")             \
     X(FSM_STOP, "stop")                       \
     X(FSM_RESTART, "restart")                 \
@@ -70,6 +72,8 @@
  * LIVE              begin live canaries
  * CANARY_NOW        a live canary at once
  * QUIET             no canary any more; close the one under way
+ * DUMP              the server hangs: look at its processes while they live; answer DUMPED. What is not
+ *                   there by SIGNAL or COLLECT is not waited for
  * SIGNAL            the stop signal to every process of the epoch
  * KILL              SIGKILL to every process of the epoch
  * COLLECT           gather last words, diagnose, decide, report; answer DIAGNOSED
@@ -83,6 +87,7 @@
     X(FSM_ACTION_LIVE, "live")                        \
     X(FSM_ACTION_CANARY_NOW, "canary-now")            \
     X(FSM_ACTION_QUIET, "quiet")                      \
+    X(FSM_ACTION_DUMP, "dump")                        \
     X(FSM_ACTION_SIGNAL, "signal")                    \
     X(FSM_ACTION_KILL, "kill")                        \
     X(FSM_ACTION_COLLECT, "collect")                  \
@@ -115,6 +120,7 @@ enum fsm_request { FSM_REQUEST_NONE, FSM_REQUEST_RESTART, FSM_REQUEST_STOP };
 struct fsm_deadlines {
     usec_t stall;   /* no progress for StallSec while starting, preflight included */
     usec_t load;    /* LoadTimeoutSec */
+    usec_t dump;    /* the look at a hanging server is not waited for any longer */
     usec_t kill;    /* StopSec after the stop signal */
     usec_t give_up; /* after SIGKILL: unkillable */
     usec_t collect; /* the diagnosis itself is stuck: an internal error */
@@ -134,6 +140,7 @@ struct fsm {
     bool proved;      /* the suite has passed in this epoch */
     bool ever_ready;  /* READY=1 was sent once: from now on `reloading`, not `activating` */
     bool failed;      /* this epoch ended, or is being ended, as a failure */
+    bool dumping;     /* DUMP is out, the stop signal is not */
     bool collecting;  /* COLLECT is out, DIAGNOSED not in */
     bool unkillable;  /* SIGKILL did not help */
     bool suspected;   /* a decisive line came in this start, and the suite has not passed since */
@@ -160,6 +167,7 @@ struct fsm_limits {
     enum restart_mode mode;
     usec_t stall_usec;
     usec_t load_timeout_usec;
+    usec_t dump_usec; /* how long the look at a hanging server may take */
     usec_t stop_usec;
     usec_t stable_usec;
     uint64_t fall;

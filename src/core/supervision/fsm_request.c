@@ -17,6 +17,8 @@ void fsm_on_stop(struct fsm_run *r)
         run_ask(r, FSM_ACTION_CANCEL_PREFLIGHT);
     if (run_starting(r) || run_serving(r))
         run_end_server(r, "asked to stop");
+    else if (r->fsm->dumping)
+        run_signal(r);
     else if (r->fsm->phase != PHASE_STOPPING)
         run_finish(r, PHASE_STOPPED, EXIT_STOPPED, "stopped as asked");
 }

@@ -6,6 +6,7 @@
 const struct fsm_deadlines fsm_disarmed = {
     .stall = USEC_INFINITY,
     .load = USEC_INFINITY,
+    .dump = USEC_INFINITY,
     .kill = USEC_INFINITY,
     .give_up = USEC_INFINITY,
     .collect = USEC_INFINITY,
@@ -201,11 +202,17 @@ void run_go_on_if_empty(struct fsm_run *r)
         run_conclude(r, &fsm_undiagnosed);
 }
 
-void run_end_server(struct fsm_run *r, const char *reason)
+static void begin_end(struct fsm_run *r, const char *reason)
 {
     run_enter(r, PHASE_STOPPING, reason);
     run_disarm(r);
     run_ask(r, FSM_ACTION_QUIET);
+}
+
+void run_signal(struct fsm_run *r)
+{
+    r->fsm->dumping = false;
+    r->fsm->deadline.dump = USEC_INFINITY;
     if (r->fsm->populated)
         run_ask(r, FSM_ACTION_SIGNAL);
     if (processes_left(r->fsm))
@@ -213,10 +220,29 @@ void run_end_server(struct fsm_run *r, const char *reason)
     run_go_on_if_empty(r);
 }
 
+void run_end_server(struct fsm_run *r, const char *reason)
+{
+    begin_end(r, reason);
+    run_signal(r);
+}
+
 void run_fail(struct fsm_run *r, const char *reason)
 {
     r->fsm->failed = true;
     run_end_server(r, reason);
+}
+
+void run_fail_hanging(struct fsm_run *r, const char *reason)
+{
+    r->fsm->failed = true;
+    begin_end(r, reason);
+    if (!r->fsm->populated) {
+        run_signal(r);
+        return;
+    }
+    r->fsm->dumping = true;
+    r->fsm->deadline.dump = MIN(usec_add(r->now, r->limits->dump_usec), USEC_INFINITY - 1);
+    run_ask(r, FSM_ACTION_DUMP);
 }
 
 void run_fail_preflight(struct fsm_run *r, const char *reason)

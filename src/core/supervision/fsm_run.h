@@ -45,8 +45,12 @@ void run_conclude(struct fsm_run *r, const struct fsm_decision *decision);
 void run_start_over(struct fsm_run *r, const char *reason);
 /* While stopping: goes on as soon as no process is left. */
 void run_go_on_if_empty(struct fsm_run *r);
+/* While stopping: the stop signal goes out, and its deadline begins. */
+void run_signal(struct fsm_run *r);
 void run_end_server(struct fsm_run *r, const char *reason);
 void run_fail(struct fsm_run *r, const char *reason);
+/* The same of a server that lives and does not do its work: it is looked at before it is ended. */
+void run_fail_hanging(struct fsm_run *r, const char *reason);
 /* The same before there is a server. */
 void run_fail_preflight(struct fsm_run *r, const char *reason);
 

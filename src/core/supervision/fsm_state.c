@@ -11,7 +11,8 @@ bool fsm_final(const struct fsm *state)
 usec_t fsm_deadline(const struct fsm *state)
 {
     const struct fsm_deadlines *d = &state->deadline;
-    const usec_t all[] = {d->stall, d->load, d->kill, d->give_up, d->collect, d->cool, d->stable, d->pause};
+    const usec_t all[] = {d->stall,   d->load, d->dump,   d->kill, d->give_up,
+                          d->collect, d->cool, d->stable, d->pause};
     usec_t earliest = USEC_INFINITY;
 
     for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -14,10 +14,10 @@ static void time_out_preflight(struct fsm_run *r)
 static void time_out_start(struct fsm_run *r)
 {
     if (run_passed(r, r->fsm->deadline.load))
-        run_fail(r, "not ready within the load time-out");
+        run_fail_hanging(r, "not ready within the load time-out");
     else if (run_passed(r, r->fsm->deadline.stall))
-        run_fail(r, r->fsm->suspected ? "no progress since a decisive log line"
-                                  : "no progress within the stall limit");
+        run_fail_hanging(r, r->fsm->suspected ? "no progress since a decisive log line"
+                                              : "no progress within the stall limit");
 }
 
 static void settle(struct fsm_run *r)
@@ -29,12 +29,14 @@ static void settle(struct fsm_run *r)
     run_ask(r, FSM_ACTION_SETTLED);
 }
 
-/* SIGKILL, then the admission that it did not help; at most one of the three is armed. */
+/* The stop signal, SIGKILL, the admission that it did not help; at most one of the four is armed. */
 static void time_out_stop(struct fsm_run *r)
 {
     struct fsm_deadlines *deadline = &r->fsm->deadline;
 
-    if (run_passed(r, deadline->kill)) {
+    if (run_passed(r, deadline->dump)) {
+        run_signal(r);
+    } else if (run_passed(r, deadline->kill)) {
         deadline->kill = USEC_INFINITY;
         deadline->give_up = usec_add(r->now, FSM_GIVE_UP_USEC);
         run_ask(r, FSM_ACTION_KILL);
