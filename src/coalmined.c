@@ -131,6 +131,12 @@ static int refuse(int error, char *const *errors)
     return EXIT_BAD_CONFIG;
 }
 
+/* A system unit may have a User= that is not root; its files are the system's all the same. */
+static bool is_users(const struct identity *i)
+{
+    return i->unit ? i->user : geteuid() != 0;
+}
+
 /* Where all that is read comes from. */
 static int find_places(struct program *p)
 {
@@ -145,9 +151,10 @@ static int find_places(struct program *p)
         .command = p->options.command,
     };
     p->source = (struct generation_source){ .paths = &p->conf_paths, .request = &p->request };
-    r = conf_paths_init(&p->conf_paths, getenv("COALMINE_CONFIG_DIR"), getenv("COALMINE_DATA_DIR"));
-
-    return r < 0 ? r : paths_find(&p->paths);
+    r = conf_paths_find(is_users(&p->identity), &p->conf_paths);
+    if (r < 0)
+        return r;
+    return is_users(&p->identity) ? paths_find(&p->paths) : paths_system(&p->paths);
 }
 
 static int set_up(struct program *p, char ***ret_errors)

@@ -10,7 +10,6 @@
 #include "ctl/instance.h"
 #include "ctl/options.h"
 #include "port/bus.h"
-#include "port/conf_files.h"
 
 #define OBJECT_PATH "/org/coalmine1"
 #define INTERFACE "org.coalmine1.Supervisor"
@@ -120,15 +119,15 @@ static int try_all(const struct attempt *a, sd_bus_message **ret)
     return r < 0 ? tell_error(a, r, &error) : 0;
 }
 
-int caller_call(const char *instance, const char *method, sd_bus_message **ret, const char *types, ...)
+int caller_call(const char *word, const char *method, sd_bus_message **ret, const char *types, ...)
 {
-    _cleanup_free_ char *name = NULL;
+    _cleanup_free_ char *instance = NULL, *name = NULL;
     va_list arguments;
-    int r;
+    int r = instance_name(word, &instance);
 
-    if (!conf_instance_valid(instance))
-        return ctl_fail(-EINVAL, "%s: not a name of an instance", instance);
-    name = bus_name_of(instance);
+    if (r == -EINVAL)
+        return ctl_fail(-EINVAL, "%s: not a name of an instance", word);
+    name = instance ? bus_name_of(instance) : NULL;
     if (!name)
         return ctl_fail(-ENOMEM, "out of memory");
     va_start(arguments, types);

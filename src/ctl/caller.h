@@ -8,10 +8,10 @@
 
 #include "base/macro.h"
 
-/* Calls a method of the instance with arguments as of sd_bus_message_append(3); the answer is *ret's owner's.
+/* Calls a method of the instance that the word names (ctl/instance.h) with arguments as of sd_bus_message_append(3); the answer is *ret's owner's.
  * Otherwise says what is wrong, whole, and returns a negative errno: -EBADMSG when coalmined refuses what it
  * reads (org.coalmine1.Error.InvalidConfiguration). */
-must_check int caller_call(const char *instance, const char *method, sd_bus_message **ret, const char *types,
+must_check int caller_call(const char *word, const char *method, sd_bus_message **ret, const char *types,
                            ...);
 
 void caller_unref_message(sd_bus_message **m);

@@ -4,33 +4,29 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "core/config/config_dump.h"
 #include "core/diagnosis/matcher.h"
 #include "core/supervision/phase.h"
+#include "ctl/instance.h"
 #include "ctl/options.h"
 #include "ctl/verb.h"
 #include "port/conf_files.h"
-
-static int init_paths(struct conf_paths *p)
-{
-    return conf_paths_init(p, getenv("COALMINE_CONFIG_DIR"), getenv("COALMINE_DATA_DIR"));
-}
 
 /* A word with a slash, or one that ends in ".conf", is a file; anything else names an instance. */
 static int load(const struct conf_paths *p, const char *word, struct config **ret, char ***ret_errors)
 {
     bool file = strchr(word, '/') || str_ends_with(word, ".conf");
-    struct conf_request request = {
-        .instance = file ? NULL : word,
-        .file = file ? word : NULL,
-    };
+    _cleanup_free_ char *name = NULL;
+    struct conf_request request = { .file = file ? word : NULL };
+    int r = file ? 0 : instance_name(word, &name);
 
-    if (!file && !conf_instance_valid(word)) {
-        *ret_errors = NULL;
-        return -EINVAL;
-    }
+    *ret_errors = NULL;
+    if (r < 0)
+        return r;
+    request.instance = name;
     return conf_load(p, &request, ret, ret_errors);
 }
 
@@ -79,7 +75,7 @@ int ctl_check(int argc, char **argv)
 
     if (words < 0)
         return CTL_USAGE;
-    if (init_paths(&paths) < 0)
+    if (conf_paths_find(geteuid() != 0, &paths) < 0)
         return EXIT_INTERNAL;
     if (words == 0)
         return check(&paths, NULL);
@@ -123,7 +119,7 @@ int ctl_cat_config(int argc, char **argv)
 
     if (ctl_parse(argc, argv, options, ARRAY_SIZE(options), 1, 1) < 0)
         return CTL_USAGE;
-    r = init_paths(&paths);
+    r = conf_paths_find(geteuid() != 0, &paths);
     if (r == 0)
         r = load(&paths, argv[optind], &config, &errors);
     if (r == 0)

@@ -147,7 +147,7 @@ static int load_profiles(struct knowledge *k, const char *engine, char ***ret_er
 
 static int load_knowledge(struct knowledge *k, const char *engine, char ***ret_errors)
 {
-    int r = conf_paths_init(&k->paths, getenv("COALMINE_CONFIG_DIR"), getenv("COALMINE_DATA_DIR"));
+    int r = conf_paths_find(geteuid() != 0, &k->paths);
 
     if (r == 0)
         r = conf_load_catalog(&k->paths, &k->catalog, ret_errors);

@@ -11,6 +11,7 @@
 #include "port/lock.h"
 #include "port/paths.h"
 #include "port/store.h"
+#include "port/unit_name.h"
 
 #define STATUS_MAX_BYTES ((size_t) 1024 * 1024)
 
@@ -70,16 +71,26 @@ static json_t *read_status(int dir_fd)
     return json_loadb(text, len, 0, NULL);
 }
 
-int instance_read(const char *name, struct instance *ret)
+int instance_name(const char *word, char **ret)
+{
+    _cleanup_free_ char *name = unit_name_unescape(word);
+
+    if (!name)
+        return -ENOMEM;
+    if (!conf_instance_valid(name))
+        return -EINVAL;
+    *ret = steal_pointer(&name);
+    return 0;
+}
+
+int instance_read(const char *word, struct instance *ret)
 {
     _cleanup_(instance_release) struct instance i = {};
     _cleanup_close_ int fd = -1;
+    int r = instance_name(word, &i.name);
 
-    if (!conf_instance_valid(name))
-        return -EINVAL;
-    i.name = strdup(name);
-    if (!i.name)
-        return -ENOMEM;
+    if (r < 0)
+        return r;
     fd = find(&i);
     if (fd < 0 && fd != -ENOENT)
         return fd;
@@ -106,6 +117,15 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
+/* systemd makes a directory of the name as it stands in the unit's (RuntimeDirectory=coalmine/%i); the
+ * instance's own stands beside it. */
+static bool is_escaped(const char *name)
+{
+    _cleanup_free_ char *plain = unit_name_unescape(name);
+
+    return plain && !str_equal(plain, name);
+}
+
 static int add_names(const char *base, char ***names)
 {
     DIR *dir = opendir(base);
@@ -115,7 +135,8 @@ static int add_names(const char *base, char ***names)
     if (!dir)
         return errno == ENOENT || errno == EACCES ? 0 : -errno;
     while (r == 0 && (entry = readdir(dir)))
-        if (conf_instance_valid(entry->d_name) && !strv_contains(*names, entry->d_name))
+        if (conf_instance_valid(entry->d_name) && !is_escaped(entry->d_name) &&
+            !strv_contains(*names, entry->d_name))
             r = strv_push(names, entry->d_name);
     (void) closedir(dir);
     return r;

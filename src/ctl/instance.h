@@ -18,8 +18,11 @@ struct instance {
     json_t *status;  /* its last status.json; NULL when there is none */
 };
 
-/* Reads it. -EINVAL: no such name can be. A name without any trace is no error: not running, no status. */
-must_check int instance_read(const char *name, struct instance *ret);
+/* The instance that a word names, as itself or as in a unit's name (%i; port/unit_name.h); *ret is owned.
+ * -EINVAL: no such name can be. */
+must_check int instance_name(const char *word, char **ret);
+/* Reads what instance_name() has found. -EINVAL likewise. A name without any trace is no error: not running, no status. */
+must_check int instance_read(const char *word, struct instance *ret);
 void instance_release(struct instance *i);
 /* Names of all instances that have left a trace in the run-time directory, sorted; owned. */
 must_check int instance_names(char ***ret);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "port/unit_name.h"
 
 #define ASK_TIMEOUT_USEC 5000000
 
@@ -39,7 +40,7 @@ static enum unit_view view(sd_bus *bus, const char *unit)
 enum unit_view unit_of_instance(const struct instance *i)
 {
     _cleanup_(unref_bus) sd_bus *bus = NULL;
-    _cleanup_free_ char *templated = str_format("coalmine@%s.service", i->name);
+    _cleanup_free_ char *templated = unit_name_of(i->name);
     _cleanup_free_ char *plain = str_format("%s.service", i->name);
     enum unit_view seen;
 

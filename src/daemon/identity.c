@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "port/conf_files.h"
+#include "port/unit_name.h"
 
 /* "coalmine@k26.service" -> "k26", "k26.service" -> "k26"; owned. */
 static char *instance_of_unit(const char *unit)
@@ -16,8 +17,9 @@ static char *instance_of_unit(const char *unit)
     const char *at = strchr(unit, '@');
     const char *start = at ? at + 1 : unit;
     const char *dot = strrchr(start, '.');
+    _cleanup_free_ char *escaped = strndup(start, dot ? (size_t) (dot - start) : strlen(start));
 
-    return strndup(start, dot ? (size_t) (dot - start) : strlen(start));
+    return escaped ? unit_name_unescape(escaped) : NULL;
 }
 
 /* Finds the unit. A user's manager is itself inside a system unit, user@UID.service: the user unit is the
@@ -58,7 +60,7 @@ static int find_invocation(struct identity *i)
 static char *find_instance(const struct identity *i, const char *instance, const char *file)
 {
     if (instance)
-        return strdup(instance);
+        return unit_name_unescape(instance);
     if (i->unit)
         return instance_of_unit(i->unit);
     return file ? conf_name_of_file(file) : strdup("default");

@@ -16,6 +16,7 @@ struct identity {
 };
 
 /* `instance` NULL: what stands before `.service` and after `@` in the unit's name; without a unit, what the
- * configuration `file` is called (NULL: "default"). -EINVAL: that gives no usable instance. */
+ * configuration `file` is called (NULL: "default"). The first two as systemd writes them (port/unit_name.h).
+ * -EINVAL: that gives no usable instance. */
 must_check int identity_find(const char *instance, const char *file, struct identity *ret);
 void identity_release(struct identity *i);

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "core/config/config_builder.h"
 #include "port/conf_read.h"
+#include "port/unit_name.h"
 
 #define INSTANCE_MAX_BYTES 128
 
@@ -71,9 +72,46 @@ int conf_paths_init(struct conf_paths *p, const char *config_dir, const char *da
     return 0;
 }
 
+static int add_user_dir(struct conf_paths *p)
+{
+    const char *given = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+    if (str_empty(given) && str_empty(home))
+        return 0;
+    p->user_dir = str_empty(given) ? str_format("%s/.config/coalmine", home) : str_format("%s/coalmine", given);
+    return p->user_dir ? 0 : -ENOMEM;
+}
+
+int conf_paths_find(bool user, struct conf_paths *p)
+{
+    const char *config_dir = getenv("COALMINE_CONFIG_DIR");
+    int r = conf_paths_init(p, config_dir, getenv("COALMINE_DATA_DIR"));
+
+    if (r == 0 && user && !config_dir)
+        r = add_user_dir(p);
+    return r;
+}
+
+/* Where a kind of files may be, the last word last. */
+static int places_of(const struct conf_paths *p, const char *kind, char ***ret)
+{
+    const char *const bases[] = { p->data_dir, p->config_dir, p->user_dir };
+    _cleanup_strv_ char **places = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(bases) && bases[i]; i++) {
+        _cleanup_free_ char *place = str_format("%s/%s", bases[i], kind);
+
+        if (!place || strv_push(&places, place) < 0)
+            return -ENOMEM;
+    }
+    *ret = steal_pointer(&places);
+    return 0;
+}
+
 void conf_paths_release(struct conf_paths *p)
 {
     free(p->config_dir);
+    free(p->user_dir);
     free(p->data_dir);
     *p = (struct conf_paths){};
 }
@@ -90,6 +128,11 @@ bool conf_instance_valid(const char *name)
             return false;
     }
     return true;
+}
+
+static int read_dirs(char *const *dirs, struct conf_texts *t, struct problems *p)
+{
+    return conf_read_dirs((const char *const *) dirs, strv_length(dirs), t, p);
 }
 
 /* What is being loaded, with names and paths settled. */
@@ -119,6 +162,21 @@ char *conf_name_of_file(const char *file)
     return name;
 }
 
+/* A user's own file, or drop-ins for it, go before the system's. Owned. */
+static char *find_file(const struct conf_paths *p, const char *instance)
+{
+    if (p->user_dir) {
+        _cleanup_free_ char *own = str_format("%s/%s.conf", p->user_dir, instance);
+        _cleanup_free_ char *drop_ins = str_format("%s/%s.conf.d", p->user_dir, instance);
+
+        if (!own || !drop_ins)
+            return NULL;
+        if (access(own, F_OK) == 0 || is_directory(drop_ins))
+            return steal_pointer(&own);
+    }
+    return str_format("%s/%s.conf", p->config_dir, instance);
+}
+
 static int settle_names(struct loader *l)
 {
     const struct conf_request *req = l->request;
@@ -126,8 +184,7 @@ static int settle_names(struct loader *l)
     l->instance = req->instance ? strdup(req->instance) : conf_name_of_file(str_or_empty(req->file));
     if (!l->instance)
         return -ENOMEM;
-    l->file = req->file ? strdup(req->file)
-                        : str_format("%s/%s.conf", l->paths->config_dir, l->instance);
+    l->file = req->file ? strdup(req->file) : find_file(l->paths, l->instance);
     return l->file ? 0 : -ENOMEM;
 }
 
@@ -183,11 +240,11 @@ static int add_options(struct loader *l)
 }
 
 /* "a, b, c" of all profiles that there are, shipped or not. */
-static int list_profiles(const char *const *dirs, size_t n_dirs, char **ret)
+static int list_profiles(char *const *dirs, char **ret)
 {
     _cleanup_strv_ char **all = NULL;
 
-    for (size_t i = 0; i < n_dirs; i++) {
+    for (size_t i = strv_length(dirs); i-- > 0; ) {
         _cleanup_strv_ char **names = NULL;
         int r = conf_list_dir(dirs[i], &names);
 
@@ -202,27 +259,25 @@ static int list_profiles(const char *const *dirs, size_t n_dirs, char **ret)
     return *ret ? 0 : -ENOMEM;
 }
 
-static int tell_no_profile(struct loader *l, const struct unit_entry *wanted, const char *const *dirs,
-                           size_t n_dirs)
+static int tell_no_profile(struct loader *l, const struct unit_entry *wanted, char *const *dirs)
 {
     _cleanup_free_ char *known = NULL;
-    int r = list_profiles(dirs, n_dirs, &known);
+    int r = list_profiles(dirs, &known);
 
     if (r < 0)
         return r;
     if (str_empty(known))
         return problems_add(l->problems, wanted->file, wanted->line,
                             "Server.Profile=%s: no such profile; expected %s/%s.conf, and there are no "
-                            "profiles in %s either", wanted->value, dirs[0], wanted->value, dirs[1]);
+                            "profiles in %s either", wanted->value, dirs[1], wanted->value, dirs[0]);
     return problems_add(l->problems, wanted->file, wanted->line,
                         "Server.Profile=%s: no such profile; expected one of %s", wanted->value, known);
 }
 
 /* The operator's profile of that name goes before the shipped one. */
-static int add_profile_from(struct loader *l, const struct unit_entry *wanted, const char *const *dirs,
-                            size_t n_dirs)
+static int add_profile_from(struct loader *l, const struct unit_entry *wanted, char *const *dirs)
 {
-    for (size_t i = 0; i < n_dirs; i++) {
+    for (size_t i = strv_length(dirs); i-- > 0; ) {
         _cleanup_conf_texts_ struct conf_texts texts = {};
         _cleanup_free_ char *path = str_format("%s/%s.conf", dirs[i], wanted->value);
         int r;
@@ -236,7 +291,7 @@ static int add_profile_from(struct loader *l, const struct unit_entry *wanted, c
             return r;
         return config_builder_add_profile(l->builder, path, texts.items[0].text, texts.items[0].len);
     }
-    return tell_no_profile(l, wanted, dirs, n_dirs);
+    return tell_no_profile(l, wanted, dirs);
 }
 
 static int use_profile(struct loader *l, const struct conf_text *t)
@@ -248,11 +303,10 @@ static int use_profile(struct loader *l, const struct conf_text *t)
 }
 
 /* Profile=auto: the first profile, by name, that claims the command. */
-static int find_profile(struct loader *l, const struct unit_entry *wanted, const char *own,
-                        const char *shipped)
+static int find_profile(struct loader *l, const struct unit_entry *wanted, char *const *dirs)
 {
     _cleanup_conf_texts_ struct conf_texts texts = {};
-    int r = conf_read_dirs((const char *const[]){shipped, own}, 2, &texts, l->problems);
+    int r = read_dirs(dirs, &texts, l->problems);
 
     if (r < 0)
         return r;
@@ -269,25 +323,25 @@ static int find_profile(struct loader *l, const struct unit_entry *wanted, const
 static int add_profile(struct loader *l)
 {
     const struct unit_entry *wanted = config_builder_profile(l->builder);
-    _cleanup_free_ char *own = NULL, *shipped = NULL;
+    _cleanup_strv_ char **dirs = NULL;
+    int r = wanted ? places_of(l->paths, "profiles", &dirs) : 0;
 
-    if (!wanted)
-        return 0;
-    own = str_format("%s/profiles", l->paths->config_dir);
-    shipped = str_format("%s/profiles", l->paths->data_dir);
-    if (!own || !shipped)
-        return -ENOMEM;
+    if (!wanted || r < 0)
+        return r;
     if (str_equal(wanted->value, CONFIG_PROFILE_AUTO))
-        return find_profile(l, wanted, own, shipped);
-    return add_profile_from(l, wanted, (const char *const[]){own, shipped}, 2);
+        return find_profile(l, wanted, dirs);
+    return add_profile_from(l, wanted, dirs);
 }
 
 /* systemd tells it to the unit alone; to others it is where the instance's own unit would have them. */
 static char *credentials_dir(const char *instance)
 {
     const char *given = getenv("CREDENTIALS_DIRECTORY");
+    _cleanup_free_ char *unit = unit_name_of(instance);
 
-    return given ? strdup(given) : str_format("/run/credentials/coalmine@%s.service", instance);
+    if (given)
+        return strdup(given);
+    return unit ? str_format("/run/credentials/%s", unit) : NULL;
 }
 
 static int new_builder(struct loader *l)
@@ -341,13 +395,10 @@ int conf_load(const struct conf_paths *p, const struct conf_request *req, struct
 }
 
 /* A classes.conf may be absent. */
-static int read_classes(const char *dir, struct conf_texts *t, struct problems *p)
+static int read_classes(const char *path, struct conf_texts *t, struct problems *p)
 {
-    _cleanup_free_ char *path = str_format("%s/classes.conf", dir);
     int r;
 
-    if (!path)
-        return -ENOMEM;
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return 0;
     r = conf_read_file(path, "classes of failures", t, p);
@@ -357,18 +408,14 @@ static int read_classes(const char *dir, struct conf_texts *t, struct problems *
 /* Classes first: signatures name them. */
 static int read_catalog(const struct conf_paths *p, struct conf_texts *t, struct problems *problems)
 {
-    _cleanup_free_ char *shipped = str_format("%s/signatures", p->data_dir);
-    _cleanup_free_ char *own = str_format("%s/signatures", p->config_dir);
-    int r;
+    _cleanup_strv_ char **classes = NULL, **signatures = NULL;
+    int r = places_of(p, "classes.conf", &classes);
 
-    if (!shipped || !own)
-        return -ENOMEM;
-    r = read_classes(p->data_dir, t, problems);
     if (r >= 0)
-        r = read_classes(p->config_dir, t, problems);
-    if (r >= 0)
-        r = conf_read_dirs((const char *const[]){shipped, own}, 2, t, problems);
-    return r;
+        r = places_of(p, "signatures", &signatures);
+    for (size_t i = 0; r >= 0 && classes[i]; i++)
+        r = read_classes(classes[i], t, problems);
+    return r < 0 ? r : read_dirs(signatures, t, problems);
 }
 
 static int parse_catalog(const struct conf_texts *t, struct catalog **ret, char ***ret_errors)

@@ -6,13 +6,21 @@
 
 #include "base/str.h"
 
+#define RUNTIME_VARIABLE "COALMINE_RUNTIME_DIR"
+#define STATE_VARIABLE "COALMINE_STATE_DIR"
 #define SYSTEM_RUNTIME COALMINE_RUNSTATEDIR "/coalmine"
 #define SYSTEM_STATE COALMINE_LOCALSTATEDIR "/coalmine"
 
-/* $variable, else $fallback_variable/below, else fallback (NULL: under the home directory is not to be
- * had either). Owned. */
-static char *base_directory(const char *variable, const char *user_variable, const char *home_below,
-                            const char *system)
+/* Owned. */
+static char *system_directory(const char *variable, const char *usual)
+{
+    const char *given = getenv(variable);
+
+    return strdup(str_empty(given) ? usual : given);
+}
+
+/* $variable, else $user_variable/coalmine, else below the home directory (NULL: not there). Owned. */
+static char *user_directory(const char *variable, const char *user_variable, const char *home_below)
 {
     const char *given = getenv(variable);
     const char *user = getenv(user_variable);
@@ -20,8 +28,6 @@ static char *base_directory(const char *variable, const char *user_variable, con
 
     if (!str_empty(given))
         return strdup(given);
-    if (geteuid() == 0)
-        return strdup(system);
     if (!str_empty(user))
         return str_format("%s/coalmine", user);
     if (!str_empty(home) && home_below)
@@ -41,17 +47,18 @@ static int take(struct paths p, struct paths *ret)
 
 int paths_find(struct paths *ret)
 {
-    struct paths p = {
-        .runtime = base_directory("COALMINE_RUNTIME_DIR", "XDG_RUNTIME_DIR", NULL, SYSTEM_RUNTIME),
-        .state = base_directory("COALMINE_STATE_DIR", "XDG_STATE_HOME", ".local/state", SYSTEM_STATE),
-    };
-
-    return take(p, ret);
+    if (geteuid() == 0)
+        return paths_system(ret);
+    return take((struct paths){ .runtime = user_directory(RUNTIME_VARIABLE, "XDG_RUNTIME_DIR", NULL),
+                                .state = user_directory(STATE_VARIABLE, "XDG_STATE_HOME", ".local/state") },
+                ret);
 }
 
 int paths_system(struct paths *ret)
 {
-    return take((struct paths){ .runtime = strdup(SYSTEM_RUNTIME), .state = strdup(SYSTEM_STATE) }, ret);
+    return take((struct paths){ .runtime = system_directory(RUNTIME_VARIABLE, SYSTEM_RUNTIME),
+                                .state = system_directory(STATE_VARIABLE, SYSTEM_STATE) },
+                ret);
 }
 
 void paths_release(struct paths *p)

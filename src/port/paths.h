@@ -15,6 +15,6 @@ struct paths {
 
 /* Those of whoever runs this program. -ENOMEM only. */
 must_check int paths_find(struct paths *ret);
-/* The system's, whoever asks. -ENOMEM only. */
+/* The system's, whoever runs it: a system unit with User= has its files there, too. -ENOMEM only. */
 must_check int paths_system(struct paths *ret);
 void paths_release(struct paths *p);

@@ -13,7 +13,7 @@ EXIT_STOPPED, EXIT_UNMENDABLE, EXIT_BUDGET = 0, 81, 82
 class Supervised:
     """Makes an instance around COMMAND, which may hold {port}; not started."""
 
-    def __init__(self, units, command, settings=(), profile="sglang"):
+    def __init__(self, units, command, settings=(), profile="sglang", ending=""):
         self.machine = units.machine
         self.port = self.machine.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -25,7 +25,7 @@ class Supervised:
             "Restart.BackoffSec": "1s",
             **dict(settings),
         }
-        self.name = units.instance(self._config())
+        self.name = units.instance(self._config(), ending)
         self.unit = f"coalmine@{self.name}.service"
 
     @classmethod
@@ -85,8 +85,9 @@ class Supervised:
 
     def bus_name(self):
         """The name that it has on the bus."""
-        letters = (c if c.isalnum() or c == "-" else f"_{ord(c):02x}" for c in self.name)
-        return "org.coalmine1." + "".join(letters)
+        letters = (chr(byte) for byte in self.name.encode())
+        kept = (c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):02x}" for c in letters)
+        return "org.coalmine1." + "".join(kept)
 
     def bus(self, name):
         """A property from the bus."""

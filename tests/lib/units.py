@@ -39,12 +39,12 @@ class Units:
         self.machine.systemctl("daemon-reload")
         return unit
 
-    def instance(self, config):
+    def instance(self, config, ending=""):
         """An instance of coalmine with CONFIG as its file in /etc/coalmine; not started.
 
-        Its name is returned; its unit is coalmine@NAME.service.
+        Its name, which ends in ENDING, is returned; its unit is coalmine@NAME.service.
         """
-        name = self.name()
+        name = self.name() + ending
         path = f"/etc/coalmine/{name}.conf"
         self.machine.write(path, config)
         self._remember(f"coalmine@{name}.service", path)

@@ -77,6 +77,36 @@ static struct config *loaded(const struct tree *t, const struct conf_request *re
     return c;
 }
 
+/* The directories that `user` has as home and configuration; NULL: unset. */
+static void be_user(const char *home, const char *config_home)
+{
+    assert_int_equal(home ? setenv("HOME", home, 1) : unsetenv("HOME"), 0);
+    assert_int_equal(config_home ? setenv("XDG_CONFIG_HOME", config_home, 1) : unsetenv("XDG_CONFIG_HOME"), 0);
+}
+
+static void a_users_directory_is_found(void **state unused)
+{
+    static const struct {
+        const char *home, *config_home, *expected;
+    } rows[] = {
+        { "/home/a", NULL, "/home/a/.config/coalmine" },
+        { "/home/a", "", "/home/a/.config/coalmine" },
+        { "/home/a", "/elsewhere", "/elsewhere/coalmine" },
+        { NULL, NULL, NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_conf_paths_ struct conf_paths users = {}, others = {};
+
+        be_user(rows[i].home, rows[i].config_home);
+        assert_int_equal(conf_paths_find(true, &users), 0);
+        assert_row(rows[i].expected ? rows[i].expected : "none", str_equal(users.user_dir, rows[i].expected));
+        assert_int_equal(conf_paths_find(false, &others), 0);
+        assert_null(others.user_dir);
+    }
+    be_user("/root", NULL);
+}
+
 /* The lines of a failed load, with TOP in place of the scratch directory. */
 static char *refused(const struct tree *t, const struct conf_request *req)
 {
@@ -203,6 +233,33 @@ static void operators_profile_goes_before(void **state)
     c = loaded(t, &(struct conf_request){.instance = "k26"});
     assert_string_equal(c->server.url, "http://own:1");
     assert_null(c->server.model);
+}
+
+static void a_users_files_go_before(void **state)
+{
+    struct tree *t = *state;
+    _cleanup_(config_freep) struct config *own = NULL, *systems = NULL, *dropped = NULL;
+    _cleanup_(catalog_freep) struct catalog *catalog = NULL;
+    _cleanup_strv_ char **errors = NULL;
+
+    t->paths.user_dir = str_format("%s/home", t->top);
+    put(t, "etc/k26.conf", MINIMAL "[Live]\nFall=4\n");
+    put(t, "etc/k27.conf", MINIMAL "[Live]\nFall=4\n");
+    put(t, "etc/profiles/eng.conf", "[Server]\nURL=http://systems:1\n");
+    put(t, "home/k26.conf", "[Server]\nCommand=/bin/server\nProfile=eng\n[Live]\nFall=6\n");
+    put(t, "home/profiles/eng.conf", "[Server]\nURL=http://users:1\n");
+    put(t, "home/k28.conf.d/a.conf", "[Live]\nFall=7\n");
+    own = loaded(t, &(struct conf_request){.instance = "k26"});
+    assert_int_equal(own->live.fall, 6);
+    assert_string_equal(own->server.url, "http://users:1");
+    systems = loaded(t, &(struct conf_request){.instance = "k27"});
+    assert_int_equal(systems->live.fall, 4);
+    dropped = loaded(t, &(struct conf_request){.instance = "k28", .url = "http://u:2",
+                                               .command = WORLD_VECTOR("a")});
+    assert_int_equal(dropped->live.fall, 7);
+    put(t, "home/classes.conf", "[Class mine]\nText=a class of my own\nRetry=never\nRepeat=1\n");
+    assert_int_equal(conf_load_catalog(&t->paths, &catalog, &errors), 0);
+    assert_non_null(catalog_class(catalog, "mine"));
 }
 
 static void file_by_its_path(void **state)
@@ -466,6 +523,8 @@ int main(void)
         with_tree(masked_drop_ins_are_passed_over),
         with_tree(tells_what_cannot_be_read),
         with_tree(tells_what_may_not_be_read),
+        with_tree(a_users_files_go_before),
+        cmocka_unit_test(a_users_directory_is_found),
         cmocka_unit_test(instance_names),
         with_tree(later_directories_override),
         with_tree(unreadable_directories_are_told),
