@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "ctl/wait.h"
 
 /* coalminectl wait: 0 it is there, 1 it will not be (and at once), 2 time-out or wrong usage. */
 
@@ -104,6 +105,11 @@ static int wait_for(const char *name, enum outcome (*look)(const struct instance
     }
 }
 
+int ctl_wait_ready(const char *name, usec_t timeout)
+{
+    return wait_for(name, look_ready, timeout);
+}
+
 int ctl_wait(int argc, char **argv)
 {
     const char *goal = "ready", *timeout_text = "infinity";
@@ -115,7 +121,7 @@ int ctl_wait(int argc, char **argv)
     if (parse_timespan(timeout_text, &timeout) < 0)
         return ctl_fail(CTL_USAGE, "--timeout: '%s' is no time span such as 90s or 15min", timeout_text);
     if (str_equal(goal, "ready"))
-        return wait_for(argv[optind], look_ready, timeout);
+        return ctl_wait_ready(argv[optind], timeout);
     if (str_equal(goal, "stopped"))
         return wait_for(argv[optind], look_stopped, timeout);
     return ctl_fail(CTL_USAGE, "--for: 'ready' or 'stopped', not '%s'", goal);
