@@ -143,7 +143,7 @@ static bool redact_bearer(struct redaction *r)
     size_t scheme = strncasecmp(r->s, "bearer ", 7) == 0 ? 7 : 0;
     size_t n = scheme > 0 ? strcspn(r->s + scheme, VALUE_END) : 0;
 
-    if (n < BEARER_MIN)
+    if (n < BEARER_MIN || !secret_value(r->s + scheme, n, SECRECY_STRONG))
         return false;
     copy(r, scheme);
     hide(r, n);

@@ -266,7 +266,7 @@ struct regex_token regex_next(struct regex *x)
     } else {
         t = character(x);
     }
-    if (t.kind == REGEX_LITERAL || t.kind == REGEX_CLASS)
+    if (t.kind == REGEX_LITERAL || t.kind == REGEX_CLASS || t.kind == REGEX_NOTHING)
         regex_quantify(x, &t);
     return t;
 }

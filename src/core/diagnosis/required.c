@@ -290,6 +290,8 @@ static int add_token(struct regex *x, unsigned depth, const struct regex_token *
         return r;
     case REGEX_OPEN_ASIDE:
         r = parse_alternatives(x, depth + 1, &group);
+        if (r == 0)
+            regex_quantify(x, &closed);
         need_release(&group);
         return r;
     case REGEX_CLOSE:

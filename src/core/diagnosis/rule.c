@@ -128,8 +128,9 @@ struct search {
 /* Where a match can begin whose literal stands at `at`; false if nowhere. */
 static bool stretch_before(const struct rule_literal *l, size_t at, struct stretch *ret)
 {
-    size_t back = MIN(MIN((size_t) l->max_before, at), LOOK_BACK_MAX);
+    size_t back = MIN((size_t) l->max_before, LOOK_BACK_MAX);
 
+    back = MIN(back, at);
     if (back < l->min_before)
         return false;
     *ret = (struct stretch){.from = at - back, .to = at - l->min_before};

@@ -172,7 +172,8 @@ static bool consists_of(const char *s, size_t n, const char *characters)
 
 bool secret_value(const char *value, size_t n, enum secrecy secrecy)
 {
-    static const char *const harmless[] = {"none", "null", "nil", "true", "false", "[redacted]"};
+    static const char *const harmless[] = {"none", "null", "nil", "true", "false"};
+    static const char hidden[] = "[redacted";
 
     if (n == 0 || secrecy == SECRECY_NONE)
         return false;
@@ -180,6 +181,8 @@ bool secret_value(const char *value, size_t n, enum secrecy secrecy)
         if (strlen(harmless[i]) == n && strncasecmp(value, harmless[i], n) == 0)
             return false;
     }
+    if (n >= strlen(hidden) && strncmp(value, hidden, strlen(hidden)) == 0)
+        return false;
     /* A path leads to a secret, and is none. */
     if (*value == '/' || (n > 1 && value[1] == '/' && (*value == '~' || *value == '.')))
         return false;
