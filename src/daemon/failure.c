@@ -94,6 +94,8 @@ static struct circumstances circumstances_of(struct supervisor *s, const struct 
         .phase = s->epoch.failed_in,
         .serving = s->epoch.served,
         .oom_kills = s->epoch.oom_kills,
+        .canary = proof->canary,
+        .canary_proves = proof->proves,
         .verdict = proof->verdict,
         .verdict_detail = proof->detail,
         .stuck = s->epoch.stuck,

@@ -2,24 +2,27 @@
 #pragma once
 
 /* When to look at the port and when to send a canary; what comes back goes to the state machine as its
- * events. One request at a time; a request that is no longer wanted is closed, never left behind. */
+ * events. One canary at a time; a request that is no longer wanted is closed, never left behind. */
 
+#include "core/canary/verdict.h"
 #include "core/config/config.h"
-#include "core/canary/judge.h"
 #include "core/supervision/fsm.h"
 #include "daemon/processes.h"
-#include "port/http.h"
 #include "port/loop.h"
 
 struct prover;
 
 /* The last canary that was answered or given up. Strings borrowed until the next one ends. */
 struct proof {
-    const char *canary; /* its name; NULL before the first */
+    const char *canary; /* its name; NULL before the first, and of a list of models */
+    const char *proves; /* what its pass proves, for people; NULL */
     enum verdict verdict;
-    const char *detail;
+    bool let_off;       /* it was rejected, and is optional */
+    const char *detail; /* redacted */
     uint64_t tokens;
     usec_t total_usec;
+    usec_t first_token_usec; /* 0: not streamed, or none came */
+    double tokens_per_sec;   /* 0: not known */
     usec_t ended_realtime;
 };
 
@@ -41,7 +44,8 @@ void prover_begin(struct prover *p);
 /* Watches for the port of the epoch, then runs the whole suite. `processes` are those of the epoch, borrowed
  * until prover_quiet(): a listener that is none of them is a stranger's. */
 void prover_prove(struct prover *p, const struct processes *processes);
-/* Live canaries, the first after the interval. */
+/* Live canaries, the first after the interval. One that is late while others are served (VERDICT_BUSY) is no
+ * event of the state machine, only a proof. */
 void prover_live(struct prover *p);
 /* A live canary at once; the one under way counts as it. */
 void prover_now(struct prover *p);

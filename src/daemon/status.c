@@ -47,12 +47,16 @@ static json_t *names_json(char *const *names)
 
 static json_t *proof_json(const struct proof *p)
 {
-    return json_pack("{s:o, s:s, s:o, s:I, s:I, s:o}",
+    return json_pack("{s:o, s:o, s:s, s:b, s:o, s:I, s:I, s:I, s:f, s:o}",
                      "canary", text_or_null(p->canary),
+                     "proves", text_or_null(p->proves),
                      "verdict", verdict_name(p->verdict),
+                     "let_off", p->let_off,
                      "detail", text_or_null(p->detail),
                      "tokens", (json_int_t) p->tokens,
                      "duration_usec", (json_int_t) p->total_usec,
+                     "first_token_usec", (json_int_t) p->first_token_usec,
+                     "tokens_per_second", p->tokens_per_sec,
                      "at", moment(p->ended_realtime));
 }
 
@@ -130,6 +134,8 @@ static void append_proof(struct strbuf *b, const struct proof *p)
     strbuf_appendf(b, "; canary %s: %s", p->canary ? p->canary : "(model list)", verdict_name(p->verdict));
     if (p->verdict == VERDICT_GENERATED)
         strbuf_appendf(b, " %" PRIu64 " tokens in %s", p->tokens, format_timespan(text, p->total_usec));
+    else if (p->detail)
+        strbuf_appendf(b, " (%s)", p->detail);
 }
 
 static void append_starting(struct strbuf *b, const struct status *s)
@@ -140,6 +146,8 @@ static void append_starting(struct strbuf *b, const struct status *s)
     strbuf_append(b, ", ");
     append_span(b, s->start_elapsed);
     strbuf_appendf(b, ", attempt %" PRIu64, s->attempt);
+    if (s->proof.verdict != VERDICT_GENERATED)
+        append_proof(b, &s->proof);
 }
 
 static void append_cooling(struct strbuf *b, const struct status *s)

@@ -162,9 +162,10 @@ static void on_turn(void *userdata)
 {
     struct supervisor *s = userdata;
     struct queue q = s->queue;
-    bool shows = false;
+    bool shows = s->shows;
 
     s->queue.n = 0;
+    s->shows = false;
     for (size_t i = 0; i < q.n; i++) {
         take_step(s, &q.events[i]);
         shows = shows || q.events[i].kind != FSM_PROGRESS;
@@ -194,11 +195,26 @@ static void on_prover_event(enum fsm_event_kind kind, void *userdata)
     supervisor_post(s, kind);
 }
 
+/* The line has made us look: what the look has come to stands beside it in the journal. */
+static void tell_alarm(struct supervisor *s, const struct proof *proof)
+{
+    bool passed = proof->verdict == VERDICT_GENERATED;
+
+    s->epoch.alarm_open = false;
+    log_say(s->log, passed ? LOG_NOTICE : LOG_WARNING, "After that line, canary %s came back with %s%s%s%s",
+            str_or_empty(proof->canary), verdict_name(proof->verdict), proof->detail ? " (" : "",
+            str_or_empty(proof->detail), proof->detail ? ")" : "");
+}
+
 static void on_proof(const struct proof *proof, void *userdata)
 {
     struct supervisor *s = userdata;
 
+    if (s->epoch.alarm_open)
+        tell_alarm(s, proof);
     counters_canary(&s->counters, proof->verdict, proof->total_usec);
+    s->shows = true;
+    loop_wake(s->loop);
 }
 
 static void on_line(const struct log_line *line, void *userdata)
@@ -242,11 +258,12 @@ static void on_decisive(const struct signature *signature, void *userdata)
 {
     struct supervisor *s = userdata;
 
-    if (!s->epoch.alarmed)
+    if (!s->epoch.alarmed) {
         log_say(s->log, LOG_WARNING,
                 "The server's log has a line of a failure that does not pass (%s, %s): looking at once",
                 signature->class->name, signature->id);
-    s->epoch.alarmed = true;
+        s->epoch.alarmed = s->epoch.alarm_open = true;
+    }
     supervisor_post(s, FSM_DECISIVE_LINE);
 }
 

@@ -53,6 +53,7 @@ struct epoch {
     const char *step;   /* of loading, in the profile's words; borrowed from `words` */
     bool served;        /* has been READY */
     bool alarmed;       /* a decisive line has been told; once is enough */
+    bool alarm_open;    /* and the canary that follows it has not */
     /* how it ended; filled in as it becomes known */
     enum ending ending;
     int status;         /* as struct circumstances has it */
@@ -78,6 +79,7 @@ struct supervisor {
     struct fsm fsm;
     struct fsm_limits limits;
     struct queue queue;
+    bool shows;               /* something to be seen has changed that is no event */
     struct signals *signals;
     struct loop_timer *timer; /* for fsm_deadline() */
     const char *reason;       /* of the last change of phase */

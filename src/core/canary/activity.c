@@ -14,7 +14,8 @@
 #define NUMBER_MAX_BYTES ((size_t) 64)
 
 struct activity_reader {
-    const struct live_config *live;
+    char **progress_metrics;
+    char **running_metrics;
     size_t fed;
     bool is_json;
     bool skips;          /* the rest of a line that is too long */
@@ -60,7 +61,9 @@ int activity_reader_new(const struct live_config *live, struct activity_reader *
 
     if (!r)
         return -ENOMEM;
-    r->live = live;
+    if (strv_copy(live->progress_metrics, &r->progress_metrics) < 0 ||
+        strv_copy(live->running_metrics, &r->running_metrics) < 0)
+        return -ENOMEM;
     r->progress = calloc(strv_length(live->progress_metrics) + 1, sizeof(*r->progress));
     if (!r->progress)
         return -ENOMEM;
@@ -73,6 +76,8 @@ void activity_reader_free(struct activity_reader *r)
     if (!r)
         return;
     strbuf_release(&r->held);
+    strv_free(r->progress_metrics);
+    strv_free(r->running_metrics);
     free(r->progress);
     free(r);
 }
@@ -117,14 +122,14 @@ static bool is_called(const char *line, size_t n, const char *name)
 
 static void take_metric(struct activity_reader *r, const char *name, size_t n, double value)
 {
-    for (size_t i = 0; r->live->progress_metrics && r->live->progress_metrics[i]; i++) {
-        if (is_called(name, n, r->live->progress_metrics[i])) {
+    for (size_t i = 0; r->progress_metrics && r->progress_metrics[i]; i++) {
+        if (is_called(name, n, r->progress_metrics[i])) {
             r->progress[i] += value;
             r->known = true;
         }
     }
-    for (size_t i = 0; r->live->running_metrics && r->live->running_metrics[i]; i++) {
-        if (is_called(name, n, r->live->running_metrics[i]))
+    for (size_t i = 0; r->running_metrics && r->running_metrics[i]; i++) {
+        if (is_called(name, n, r->running_metrics[i]))
             r->running += value;
     }
 }
@@ -236,7 +241,7 @@ int activity_reader_end(struct activity_reader *r, struct activity *ret)
     end_line(r);
     *ret = (struct activity){
         .known = r->known,
-        .mark = mix(HASH_START, r->progress, strv_length(r->live->progress_metrics) * sizeof(*r->progress)),
+        .mark = mix(HASH_START, r->progress, strv_length(r->progress_metrics) * sizeof(*r->progress)),
         .running = r->running,
     };
     return 0;

@@ -35,7 +35,7 @@ enum motion activity_compare(const struct activity *before, const struct activit
 /* Reads a page as it comes: metrics in Prometheus's text format, or a JSON array of slots. */
 struct activity_reader;
 
-/* `live` is borrowed for the reader's life. */
+/* -ENOMEM only. */
 must_check int activity_reader_new(const struct live_config *live, struct activity_reader **ret);
 void activity_reader_free(struct activity_reader *r);
 DEFINE_CLEANUP(struct activity_reader *, activity_reader_free);

@@ -20,6 +20,7 @@ static struct circumstance judge_verdict(enum verdict v)
 {
     switch (v) {
     case VERDICT_NONE:
+        return (struct circumstance){WEIGHT_FACT, "cfg_canary"};
     case VERDICT_GENERATED:
     case VERDICT_REFUSED:
     case VERDICT_TIMEOUT:
@@ -142,7 +143,8 @@ static void describe_ending(struct strbuf *b, const struct circumstances *c)
         strbuf_append(b, "made no progress any more");
         break;
     case ENDING_CANARY:
-        strbuf_appendf(b, "failed its canary: %s", verdict_text(c->verdict));
+        strbuf_appendf(b, "failed its canary%s%s: %s", c->canary ? " " : "", str_or_empty(c->canary),
+                       verdict_text(c->verdict));
         if (!str_empty(c->verdict_detail))
             strbuf_appendf(b, " (%s)", c->verdict_detail);
         break;

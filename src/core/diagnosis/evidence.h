@@ -48,6 +48,8 @@ struct circumstances {
     enum phase phase;        /* in which it failed */
     bool serving;            /* had been READY */
     uint64_t oom_kills;      /* memory.events of the server's cgroup */
+    const char *canary;      /* the last one's name; NULL: none was sent, or the list of models was asked for */
+    const char *canary_proves; /* what its pass would have proved; NULL */
     enum verdict verdict;    /* of the last canary */
     const char *verdict_detail; /* borrowed; NULL */
     const char *stuck;          /* which process survived SIGKILL, and where it waits; NULL */

@@ -59,6 +59,8 @@ static void add_ending(struct build *b, const struct circumstances *c)
     canary = build_add_object(b, b->root, "canary");
     if (b->failed)
         return;
+    build_set_text(b, canary, "name", c->canary);
+    build_set_text(b, canary, "proves", c->canary_proves);
     build_set(b, canary, "verdict", json_string(verdict_name(c->verdict)));
     build_set(b, canary, "text", json_string(verdict_text(c->verdict)));
     build_set_text(b, canary, "detail", c->verdict_detail);
