@@ -371,7 +371,7 @@ static void mistakes(void unused **state)
          "k26.conf:4: unknown key StallSecs= in [Server]; did you mean Start.StallSec?\n"},
         {{.file = MINIMAL "[Restart]\nColour=red\n"},
          "k26.conf:5: unknown key Colour= in [Restart]; expected one of Mode, BackoffSec, BackoffMaxSec, "
-         "Budget, BudgetSec, StableSec\n"},
+         "Budget, BudgetSec, StableSec, GPUWaitSec\n"},
         {{.file = MINIMAL "[Sever]\nCommand=x\nURL=y\n"},
          "k26.conf:4: unknown section [Sever]; did you mean [Server]?\n"},
         {{.file = "[Sever]\nCommand=x\nURL=y\n"},
