@@ -29,6 +29,7 @@ V ?= 0
 BINDIR := $(PREFIX)/bin
 DATADIR := $(PREFIX)/share/coalmine
 UNITDIR := $(PREFIX)/lib/systemd/system
+USERUNITDIR := $(PREFIX)/lib/systemd/user
 CATALOGDIR := $(PREFIX)/lib/systemd/catalog
 DBUSDIR := $(PREFIX)/share/dbus-1/system.d
 MANDIR := $(PREFIX)/share/man
@@ -370,10 +371,12 @@ $(LINT)/%.cppcheck: % $(headers)
 in_dir = $(foreach f,$(1),$(f):$(2):644)
 conf_files := $(shell test -d conf && find conf -type f -name '*.conf')
 UNITS := $(patsubst units/%,$(BUILD)/units/%,$(wildcard units/*.service units/*.socket units/*.target))
+USER_UNITS := $(patsubst units/%,$(BUILD)/units/%,$(wildcard units/user/*.service))
 INSTALLED = $(PROGRAMS:%=%:$(BINDIR):755) \
 	$(foreach f,$(conf_files),$(f):$(DATADIR)$(patsubst conf%,%,$(patsubst %/,%,$(dir $(f)))):644) \
 	$(foreach f,$(wildcard conf/probes/*),$(f):$(DATADIR)/probes:755) \
 	$(call in_dir,$(UNITS),$(UNITDIR)) \
+	$(call in_dir,$(USER_UNITS),$(USERUNITDIR)) \
 	$(call in_dir,$(wildcard units/*.catalog),$(CATALOGDIR)) \
 	$(call in_dir,$(wildcard units/*.conf),$(DBUSDIR)) \
 	$(foreach m,$(MANPAGES),$(m):$(MANDIR)/man$(patsubst .%,%,$(suffix $(m))):644) \
@@ -403,7 +406,7 @@ $(BUILD)/units/%: units/% $(BUILD)/flags
 	@sed 's|/usr/bin/coalmine|$(BINDIR)/coalmine|g' $< > $@
 
 .PHONY: install uninstall clean help
-install: all $(UNITS) ## copy all to DESTDIR and PREFIX (/usr); nothing is started or enabled
+install: all $(UNITS) $(USER_UNITS) ## copy all to DESTDIR and PREFIX (/usr); nothing is started or enabled
 	$(foreach row,$(INSTALLED),$(call install_row,$(row)))
 
 uninstall: ## remove what install copied

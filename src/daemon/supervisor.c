@@ -301,7 +301,7 @@ static void open_state(struct supervisor *s)
 static int open_cgroups(struct supervisor *s)
 {
     const char *why = NULL;
-    int r = cgroup_root_open(&s->cgroups, &why);
+    int r = cgroup_root_open(s->identity->user, &s->cgroups, &why);
 
     if (r == 0 || r == -ETIMEDOUT)
         return r;

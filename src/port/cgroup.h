@@ -21,11 +21,12 @@ struct cgroup;
  * controllers for the servers' groups where they can be had. Leftovers of an earlier supervisor
  * (any server-* with processes) are killed; waits up to 5 s for that. Only a cgroup that systemd
  * has marked as delegated counts as ours, with whatever rights we run, or, for PID 1 of a
- * container, the container's. *ret_why gets a clause for people on failure (static). -EOPNOTSUPP:
- * cgroup v1, or hybrid without v2; -EACCES, -EPERM, -EROFS: not delegated to us; -EBUSY: another
- * supervisor lives in it; -ETIMEDOUT: leftovers that cannot be killed, beside which no server may
- * be started. */
-must_check int cgroup_root_open(struct cgroup_root **ret, const char **ret_why);
+ * container, the container's. A user's service manager has no right to mark what it delegates:
+ * `users_unit` says that it has started us, and then a cgroup that belongs to us counts, too.
+ * *ret_why gets a clause for people on failure (static). -EOPNOTSUPP: cgroup v1, or hybrid without
+ * v2; -EACCES, -EPERM, -EROFS: not delegated to us; -EBUSY: another supervisor lives in it;
+ * -ETIMEDOUT: leftovers that cannot be killed, beside which no server may be started. */
+must_check int cgroup_root_open(bool users_unit, struct cgroup_root **ret, const char **ret_why);
 /* All struct cgroup must be gone before. We stay in `supervisor/`, which whoever delegated will
  * remove. */
 void cgroup_root_free(struct cgroup_root *r);

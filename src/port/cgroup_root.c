@@ -40,6 +40,13 @@ static bool is_delegated(int fd)
     return false;
 }
 
+static bool belongs_to_us(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_uid == geteuid();
+}
+
 static int open_writable(const char *directory)
 {
     _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,9 +112,10 @@ static int locate(struct cgroup_root *root, const char **ret_why)
 /* The right to write is not enough: the superuser may write anywhere, and whoever owns the tree
  * would undo it. The first process of a container has the whole tree that a cgroup namespace shows;
  * without one of its own it sits in somebody else's. */
-static int check_owner(const struct cgroup_root *root, const char **ret_why)
+static int check_owner(const struct cgroup_root *root, bool users_unit, const char **ret_why)
 {
-    if (is_delegated(root->fd) || (getpid() == 1 && str_equal(root->path, "/")))
+    if (is_delegated(root->fd) || (getpid() == 1 && str_equal(root->path, "/")) ||
+        (users_unit && belongs_to_us(root->fd)))
         return 0;
     *ret_why = "the unit has no Delegate=yes";
     return -EPERM;
@@ -202,7 +210,7 @@ static int clear_leftovers(struct cgroup_root *root, const char **ret_why)
     return r;
 }
 
-int cgroup_root_open(struct cgroup_root **ret, const char **ret_why)
+int cgroup_root_open(bool users_unit, struct cgroup_root **ret, const char **ret_why)
 {
     _cleanup_(cgroup_root_freep) struct cgroup_root *root = calloc(1, sizeof(*root));
     const char *why = "out of memory";
@@ -213,7 +221,7 @@ int cgroup_root_open(struct cgroup_root **ret, const char **ret_why)
         r = locate(root, &why);
     }
     if (r == 0)
-        r = check_owner(root, &why);
+        r = check_owner(root, users_unit, &why);
     if (r == 0)
         r = claim(root, &why);
     if (r == 0)

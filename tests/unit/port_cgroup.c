@@ -131,7 +131,7 @@ static struct cgroup_root *open_root(void)
 {
     struct cgroup_root *root = NULL;
     const char *why = NULL;
-    int r = cgroup_root_open(&root, &why);
+    int r = cgroup_root_open(false, &root, &why);
 
     if (r < 0)
         fail_msg("%s: %s", strerror(-r), why);
@@ -211,7 +211,7 @@ static void one_supervisor_at_a_time(void unused **state)
 
     need_cgroups();
     root = open_root();
-    assert_int_equal(cgroup_root_open(&second, &why), -EBUSY);
+    assert_int_equal(cgroup_root_open(false, &second, &why), -EBUSY);
     assert_null(second);
     assert_string_equal(why, "another supervisor runs in our cgroup");
 }
@@ -223,12 +223,27 @@ static void only_what_is_delegated(void unused **state)
 
     need_cgroups();
     assert_int_equal(fremovexattr(own.fd, "user.delegate"), 0);
-    assert_int_equal(cgroup_root_open(&root, &why), -EPERM);
+    assert_int_equal(cgroup_root_open(false, &root, &why), -EPERM);
     assert_string_equal(why, "the unit has no Delegate=yes");
     assert_false(exists("supervisor"));
     assert_int_equal(fsetxattr(own.fd, "user.delegate", "0", 1, 0), 0);
-    assert_int_equal(cgroup_root_open(&root, &why), -EPERM);
+    assert_int_equal(cgroup_root_open(false, &root, &why), -EPERM);
     assert_null(root);
+}
+
+/* A user's service manager may not mark anything. */
+static void to_a_users_unit_what_belongs_to_the_user(void unused **state)
+{
+    struct cgroup_root *root = NULL;
+    const char *why = NULL;
+
+    need_cgroups();
+    assert_int_equal(fremovexattr(own.fd, "user.delegate"), 0);
+    assert_int_equal(fchown(own.fd, 65534, (gid_t) -1), 0);
+    assert_int_equal(cgroup_root_open(true, &root, &why), -EPERM);
+    assert_int_equal(fchown(own.fd, geteuid(), (gid_t) -1), 0);
+    assert_int_equal(cgroup_root_open(true, &root, &why), 0);
+    cgroup_root_free(root);
 }
 
 static void bystanders_come_along(void unused **state)
@@ -600,7 +615,7 @@ static int open_elsewhere(int expected, const char *expected_why)
 {
     struct cgroup_root *root = NULL;
     const char *why = NULL;
-    int r = cgroup_root_open(&root, &why);
+    int r = cgroup_root_open(false, &root, &why);
 
     if (r == expected && str_equal(why, expected_why))
         return 0;
@@ -710,7 +725,7 @@ static int make_root(void unused *data)
 {
     _cleanup_(cgroup_root_freep) struct cgroup_root *root = NULL;
     const char *why = NULL;
-    int r = cgroup_root_open(&root, &why);
+    int r = cgroup_root_open(false, &root, &why);
 
     return r;
 }
@@ -742,6 +757,7 @@ int main(void)
         CGROUP_TEST(root_is_found_and_settled),
         CGROUP_TEST(one_supervisor_at_a_time),
         CGROUP_TEST(only_what_is_delegated),
+        CGROUP_TEST(to_a_users_unit_what_belongs_to_the_user),
         CGROUP_TEST(bystanders_come_along),
         CGROUP_TEST(life_of_a_group),
         CGROUP_TEST(similar_names_are_different_groups),
