@@ -217,7 +217,8 @@ def told(coalmine, units):
             made.append(self)
 
         def messages(self):
-            return [json.loads(line) for line in coalmine.read(self.log).splitlines()]
+            text = coalmine.read(self.log) if coalmine.exists(self.log) else ""
+            return [json.loads(line) for line in text.splitlines()]
 
         def with_word(self, word):
             return [message for message in self.messages() if word in message[1]]
@@ -230,7 +231,8 @@ def told(coalmine, units):
             return json.loads(coalmine.read(f"/run/coalmine/{self.name}/status.json"))
 
         def supervisor(self):
-            return coalmine.pids_of(rf"^/usr/bin/coalmined --instance={self.name} ")[0]
+            pattern = rf"^/usr/bin/coalmined --instance={self.name} "
+            return coalmine.wait_until(lambda: coalmine.pids_of(pattern), what="coalmined to run")[0]
 
     yield Told
     for one in made:
