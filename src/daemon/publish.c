@@ -18,6 +18,10 @@
  * EXTEND_USEC, and the elapsed seconds in STATUS= stay believable. */
 #define EXTEND_USEC (30 * USEC_PER_SEC)
 #define TICK_USEC (5 * USEC_PER_SEC)
+/* systemd (262) does not hear RELOADING=1 while it runs ExecReload=, which calls us and ends a moment after our
+ * answer: so often, and so many times, it is told again then. */
+#define AGAIN_USEC (200 * USEC_PER_MSEC)
+#define AGAIN_TIMES 10
 /* The minutes that a pause has left. */
 #define PAUSE_TICK_USEC USEC_PER_MINUTE
 
@@ -31,6 +35,7 @@ struct publisher {
     int runtime_fd;
     int lock_fd;
     enum unit_state told;  /* what systemd believes */
+    unsigned again;        /* ticks that come sooner */
     char *status_text;     /* last STATUS= */
     char *status_json;     /* last status.json */
 };
@@ -52,7 +57,7 @@ static bool under_way(const struct status *s)
 /* The assignment that a change of the unit's state needs (sd_notify(3)). */
 static void append_change(struct strbuf *b, const struct publisher *p, const struct status *s)
 {
-    if (s->state == p->told)
+    if (s->state == p->told && s->state != UNIT_RELOADING)
         return;
     switch (s->state) {
     case UNIT_ACTIVE:
@@ -108,10 +113,10 @@ static void write_status(struct publisher *p, const struct status *s)
     p->status_json = steal_pointer(&text);
 }
 
-static usec_t tick_of(const struct status *s)
+static usec_t tick_of(const struct publisher *p, const struct status *s)
 {
     if (under_way(s))
-        return TICK_USEC;
+        return p->again > 0 ? AGAIN_USEC : TICK_USEC;
     return s->paused && s->pause_left != USEC_INFINITY ? PAUSE_TICK_USEC : USEC_INFINITY;
 }
 
@@ -122,12 +127,21 @@ void publisher_update(struct publisher *p)
     tell_systemd(p, &s);
     write_status(p, &s);
     bus_api_update(p->bus);
-    loop_timer_set(p->tick, usec_add(s.now.monotonic, tick_of(&s)));
+    loop_timer_set(p->tick, usec_add(s.now.monotonic, tick_of(p, &s)));
 }
 
 static void on_tick(void *userdata)
 {
-    publisher_update(userdata);
+    struct publisher *p = userdata;
+
+    p->again -= p->again > 0;
+    publisher_update(p);
+}
+
+void publisher_reloaded(struct publisher *p)
+{
+    p->again = AGAIN_TIMES;
+    publisher_update(p);
 }
 
 /* Without the directory everything but the status file and the lock works. */

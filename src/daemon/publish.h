@@ -15,6 +15,8 @@ struct supervisor;
 must_check int publisher_new(struct supervisor *s, struct publisher **ret);
 /* Something has changed. Cheap when nothing that shows has. */
 void publisher_update(struct publisher *p);
+/* The same after a reload, perhaps at systemd's order. */
+void publisher_reloaded(struct publisher *p);
 /* HTTP.Listen= has another value. */
 void publisher_listen(struct publisher *p);
 void publisher_free(struct publisher *p);

@@ -128,7 +128,7 @@ static int try_reload(struct supervisor *s, char ***ret_errors)
     strv_free(s->epoch.pending);
     s->epoch.pending = steal_pointer(&pending);
     tell_success(s, changes);
-    publisher_update(s->publisher);
+    publisher_reloaded(s->publisher);
     return 0;
 }
 

@@ -250,7 +250,8 @@ def test_reloading_is_told_with_its_moment(told, coalmine):
     assert int(words["EXTEND_TIMEOUT_USEC"]) >= 10_000_000
     ready_at, ready = unit.wait("READY", 2)
     assert "EXTEND_TIMEOUT_USEC" not in ready
-    assert len(unit.with_word("RELOADING")) == 1
+    # Repeated, for a systemd that was busy with a reload of its own; but never after the proof.
+    assert all(at <= moment < ready_at for moment, _ in unit.with_word("RELOADING"))
     # Each extension reaches beyond the next one.
     extensions = [message for message in unit.with_word("EXTEND_TIMEOUT_USEC") if at <= message[0] <= ready_at]
     moments = [moment for moment, _ in extensions] + [ready_at]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Maintenance on a real systemd: an instance paused, resumed, and given another configuration while it serves."""
 
+import re
 import time
 
 import pytest
@@ -47,7 +48,7 @@ def test_paused_server_is_sent_no_canary(instance):
     status = server.status()
     assert status["phase"] == "ready" and status["paused_until"] > status["proof"]["at"]
     assert server.bus("Paused") is True and server.bus("PausedUntil") > 0
-    assert "Paused: until 20" in server.ctl("status", server.name).stdout
+    assert re.search(r"Paused: until .*20\d\d-", server.ctl("status", server.name).stdout)
     refused = server.ctl("run-canary", server.name, check=False)
     assert refused.returncode == 1 and "paused" in refused.stderr
     server.ctl("resume", server.name)
@@ -218,6 +219,7 @@ def test_server_that_dies_during_a_reload_is_shown(slow_reload):
     server.wait_state("reloading")
     kill_server(server)
     server.machine.wait_until(lambda: server.records(RELOAD_ID), what="the reload")
+    time.sleep(1)
     assert server.status()["phase"] == "cooling" and server.is_active() == "reloading"
     server.ctl("restart", server.name)
     server.wait_state("active")
