@@ -18,7 +18,7 @@ PYTHON ?= /usr/bin/python3
 # Seconds for one unit test program, and for one fuzz target.
 UNIT_TIMEOUT ?= 120
 FUZZ_SECONDS ?= 10
-INTEGRATION_TIMEOUT ?= 20m
+INTEGRATION_TIMEOUT ?= 45m
 SOAK_ROUNDS ?= 20
 PYTEST_ARGS ?=
 # V=1 shows the commands.
@@ -300,7 +300,8 @@ fuzz: ## run each fuzz target for ten minutes
 soak: all ## run fuzzers and integration tests, with 500 events of chaos, SOAK_ROUNDS (20) times over
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
-		COALMINE_CHAOS_EVENTS=500 COALMINE_CHAOS_SEED=$$round INTEGRATION_TIMEOUT=3h $(MAKE) --no-print-directory fuzz-short FUZZ_SECONDS=60 check-integration || exit 1; \
+		COALMINE_CHAOS_EVENTS=500 COALMINE_CHAOS_SEED=$$round $(MAKE) --no-print-directory \
+			FUZZ_SECONDS=60 INTEGRATION_TIMEOUT=3h fuzz-short check-integration || exit 1; \
 	done
 
 .PHONY: corpus bench demo
