@@ -201,7 +201,7 @@ static const char *const rule_texts[] = {
     "RuntimeError: CUDA out of memory. out of memory", "the cuda, cudart and xxcuda of CUDA", "HIP error in f.cu: bad at line 3",
     "CUDA error: illegal", "import libc10.so.1: cannot open shared object", "a/b/libx.so: cannot open and liby.so.2: cannot open",
     "OSError: No Space Left on device", "sh: 1: /usr/bin/nvcc: not found", "x not found", "ababababcd abcd", "xaa twice bb twice",
-    "errors and error", "fatal error", "nonfatal error", "\xe6\x96\x87\xe4\xbb\xb6: \xe6\x96\x87", "a\xe6\x96\x87\xe6\x96\x87" "bcde",
+    "errors and error", "fatal error", "nonfatal error", "\xe6\x96\x87\xe4\xbb\xb6: \xe6\x96\x87", ("a\xe6\x96\x87\xe6\x96\x87" "bcde"),
     "abcde axxbcde aaaabcde", "79 errors detected", "1 error detected", "error",
 };
 

@@ -106,27 +106,27 @@ static enum weight weight_of(const struct question *q, const struct candidate *c
     return WEIGHT_NOTHING;
 }
 
-/* Candidates stand in the order of their records; in one record the innermost message is the last. */
+/* Whether a, of weight wa, explains more than b. Candidates stand in the order of their records; in one
+ * record the innermost message is the last. */
 static bool is_better(enum weight wa, const struct candidate *a, enum weight wb, const struct candidate *b)
 {
-    if (wa != wb)
-        return wa < wb;
+    if (!b || wa != wb)
+        return !b || wa < wb;
     return a->record == b->record && a->start > b->start;
 }
 
 /* The best line, of one class only where that is given; NULL when none explains anything. */
 static const struct candidate *best_line(const struct question *q, const char *class_name, enum weight *ret)
 {
-    const struct candidate *best = NULL;
+    const struct candidate *best = NULL, *end = q->evidence->items + q->evidence->n;
 
     *ret = WEIGHT_NOTHING;
-    for (size_t i = 0; i < q->evidence->n; i++) {
-        const struct candidate *c = &q->evidence->items[i];
+    for (const struct candidate *c = q->evidence->items; c < end; c++) {
         enum weight weight = weight_of(q, c);
 
         if (weight == WEIGHT_NOTHING || (class_name && !str_equal(c->signature->class->name, class_name)))
             continue;
-        if (!best || is_better(weight, c, *ret, best)) {
+        if (is_better(weight, c, *ret, best)) {
             best = c;
             *ret = weight;
         }
@@ -149,7 +149,7 @@ static const struct candidate *choose(const struct question *q, struct circumsta
 static enum outcome outcome_of(const struct question *q, const struct candidate *c,
                                const struct candidate *root)
 {
-    enum weight root_weight, weight = weight_of(q, c);
+    enum weight weight = weight_of(q, c);
 
     if (c == root && c->signature->rank != RANK_BENIGN)
         return OUTCOME_ROOT_CAUSE;
@@ -163,8 +163,7 @@ static enum outcome outcome_of(const struct question *q, const struct candidate 
         return OUTCOME_MISSING;
     if (weight == WEIGHT_NOTHING || weight == WEIGHT_OLD_CAUSE)
         return OUTCOME_SURVIVED;
-    root_weight = root ? weight_of(q, root) : WEIGHT_FACT;
-    return weight == root_weight && c->record > root->record ? OUTCOME_LATER : OUTCOME_LESSER;
+    return root && weight == weight_of(q, root) && c->record > root->record ? OUTCOME_LATER : OUTCOME_LESSER;
 }
 
 int evidence_findings(const struct evidence *e, const struct circumstances *c, finding_fn fn, void *userdata)

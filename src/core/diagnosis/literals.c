@@ -325,7 +325,7 @@ static uint64_t meetings(const struct literals *l, const char *text, size_t n)
 
 /* Of those positions, from `at` on, the ones that the filters let pass, again without a branch. Returns how
  * many. */
-static size_t sift(const struct literals *l, uint64_t found, size_t at, size_t passed[BLOCK / 2])
+static size_t sift(const struct literals *l, uint64_t found, size_t at, uint32_t passed[BLOCK / 2])
 {
     size_t n = 0;
 
@@ -334,7 +334,7 @@ static size_t sift(const struct literals *l, uint64_t found, size_t at, size_t p
         uint32_t slot = gram_hash(l->text + i) >> l->slot_shift;
         uint64_t word = gram_word(l->text + i, l->len - i);
 
-        passed[n] = i;
+        passed[n] = (uint32_t) i;
         n += (l->filters[slot] >> gram_sum(word) & 1) | has_short_bit(l, word);
     }
     return n;
@@ -353,7 +353,8 @@ static void begin_scan(struct literals *l, const char *text, size_t len)
 
 size_t literals_scan(struct literals *l, const char *text, size_t len, const size_t **ret)
 {
-    size_t end = len - MIN(len, GRAM_BYTES - 2), passed[BLOCK / 2];
+    size_t end = len - MIN(len, GRAM_BYTES - 2);
+    uint32_t passed[BLOCK / 2] = {0};
 
     begin_scan(l, text, len);
     for (size_t i = 0; i < end; i += BLOCK) {

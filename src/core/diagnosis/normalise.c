@@ -162,7 +162,7 @@ static int clean_piece(const struct piece *piece, const char *s, size_t n)
         i += clean_one(b, s + i, MIN(n - i, NORMALISE_MAX_LINE - b->len));
     if (b->failed)
         return -ENOMEM;
-    len = without_trailing_blanks(b->data ? b->data : "", b->len);
+    len = b->data ? without_trailing_blanks(b->data, b->len) : 0;
     if (len == 0)
         return 0;
     b->data[len] = '\0';
