@@ -144,6 +144,7 @@ static int decide(struct supervisor *s, const struct root_cause *cause, struct d
         .serving = s->epoch.served,
     };
 
+    class_policy_change(&failure.policy, config_class(s->config, cause->class_name));
     return policy_decide(&s->memory, &s->config->restart, &failure, loop_now().monotonic, random_u64(),
                          ret);
 }

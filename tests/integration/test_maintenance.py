@@ -327,6 +327,17 @@ def test_reloaded_signatures_explain_the_next_failure(instance, coalmine):
     assert (server.report()["class"], server.report()["signature"]) == ("odd", "odd-thing")
 
 
+def test_reloaded_class_policy_decides_the_next_failure(instance):
+    server = instance(settings={"Restart.BackoffSec": "60s"})
+    server.start()
+    server.reconfigure({"Class engine_died.RetryServing": "never"})
+    server.ctl("reload", server.name)
+    kill_server(server)
+    server.wait_state("failed")
+    assert server.exit_code() == EXIT_UNMENDABLE
+    assert server.report()["class"] == "engine_died"
+
+
 def test_load_time_out_is_moved_during_the_load(instance):
     server = instance("--load-sec", 6, settings={"Start.LoadTimeoutSec": "3s"})
     server.start(wait=False)

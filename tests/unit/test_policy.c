@@ -379,6 +379,42 @@ static void test_out_of_memory(void **state unused)
     assert_true(chaos_each(decide_twice, NULL) >= 6);
 }
 
+static char *word_or_null(char *word)
+{
+    return word[0] == '\0' ? NULL : word;
+}
+
+static void test_instance_changes_its_classes(void **state unused)
+{
+    static struct {
+        char retry[16], retry_serving[16], repeat[16];
+        struct class_policy wanted;
+    } rows[] = {
+        {"", "", "", {RETRY_SLOW, RETRY_NEVER, 3, 4}},
+        {"backoff", "", "", {RETRY_BACKOFF, RETRY_NEVER, 3, 4}},
+        {"", "after-cleanup", "", {RETRY_SLOW, RETRY_AFTER_CLEANUP, 3, 4}},
+        {"", "", "0", {RETRY_SLOW, RETRY_NEVER, 0, 4}},
+        {"never", "slow", "infinity", {RETRY_NEVER, RETRY_SLOW, UINT64_MAX, 4}},
+    };
+    struct class_policy p = {RETRY_SLOW, RETRY_NEVER, 3, 4};
+
+    class_policy_change(&p, NULL);
+    assert_true(p.retry == RETRY_SLOW && p.repeat == 3);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct class_policy *w = &rows[i].wanted;
+        const struct class_config change = {
+            .retry = word_or_null(rows[i].retry),
+            .retry_serving = word_or_null(rows[i].retry_serving),
+            .repeat = word_or_null(rows[i].repeat),
+        };
+
+        p = (struct class_policy){RETRY_SLOW, RETRY_NEVER, 3, 4};
+        class_policy_change(&p, &change);
+        assert_row(retry_name(w->retry), p.retry == w->retry && p.retry_serving == w->retry_serving);
+        assert_row(retry_name(w->retry), p.repeat == w->repeat && p.repeat_serving == w->repeat_serving);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_settled),
         cmocka_unit_test(test_retry_words),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_instance_changes_its_classes),
     };
 
     return cmocka_run_group_tests_name("policy", tests, NULL, NULL);

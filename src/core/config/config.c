@@ -170,3 +170,10 @@ bool canary_kind_constrains(enum canary_kind kind)
 {
     return canary_kind_streams(kind) && kind != CANARY_TRITON_GENERATE && kind != CANARY_RAW;
 }
+
+const struct class_config *config_class(const struct config *c, const char *name)
+{
+    size_t i;
+
+    return config_section_index(c, &config_sections[SECTION_CLASS], name, &i) ? &c->classes[i] : NULL;
+}

@@ -208,6 +208,7 @@ DEFINE_CLEANUP(struct canary_config *, config_free_canary);
 /* Borrowed; NULL when there is none of that name. */
 const struct canary_config *config_canary(const struct config *c, const char *name);
 const struct phase_config *config_phase(const struct config *c, const char *name);
+const struct class_config *config_class(const struct config *c, const char *name);
 /* Whether an API of that kind can answer piece by piece, and take a JSON schema to constrain its answer. */
 bool canary_kind_streams(enum canary_kind kind);
 bool canary_kind_constrains(enum canary_kind kind);

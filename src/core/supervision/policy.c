@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/parse.h"
 #include "base/str.h"
 #include "core/supervision/backoff.h"
 
@@ -49,6 +50,23 @@ int retry_parse(const char *s, enum retry *ret)
         }
     }
     return -EINVAL;
+}
+
+/* The words are those that the key table allows. */
+static void change_retry(enum retry *r, const char *word)
+{
+    if (word && retry_parse(word, r) < 0)
+        *r = RETRY_NEVER;
+}
+
+void class_policy_change(struct class_policy *p, const struct class_config *change)
+{
+    if (!change)
+        return;
+    change_retry(&p->retry, change->retry);
+    change_retry(&p->retry_serving, change->retry_serving);
+    if (change->repeat && parse_u64(change->repeat, &p->repeat) < 0)
+        p->repeat = UINT64_MAX; /* infinity */
 }
 
 void policy_memory_release(struct policy_memory *m)

@@ -36,6 +36,9 @@ struct class_policy {
     uint64_t repeat_serving;
 };
 
+/* What an instance's own [Class NAME] changes of it; NULL: nothing. */
+void class_policy_change(struct class_policy *p, const struct class_config *change);
+
 struct policy_failure {
     const char *class_name; /* never NULL */
     const char *class_text; /* what that is, a clause for people; may be NULL */
