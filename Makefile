@@ -265,10 +265,10 @@ run_fuzz = $(PYTHON) tests/run_programs.py --fuzz --timeout $(FUZZ_SECONDS) \
 run_pytest = PYTHONDONTWRITEBYTECODE=1 timeout --kill-after=60 $(INTEGRATION_TIMEOUT) \
 	$(PYTHON) -m pytest -q --tb=short -p no:cacheprovider $(PYTEST_ARGS)
 
-CHECK_STEPS = all lint-layers check-reference check-unit check-tools fuzz-short \
+CHECK_STEPS = all lint-layers check-reference check-unit check-tools check-corpus fuzz-short \
 	$(if $(wildcard tests/integration/test_*.py),check-integration)
 
-.PHONY: check check-unit check-asan check-valgrind check-tools check-integration fuzz-short fuzz soak
+.PHONY: check check-unit check-asan check-valgrind check-tools check-corpus check-integration fuzz-short fuzz soak
 check: ## install what is missing, build, run all tests; the last line sums them up
 	@$(MAKE) --no-print-directory deps
 	+@$(PYTHON) tests/check.py --make '$(MAKE)' --results $(RESULTS) $(CHECK_STEPS)
@@ -281,7 +281,10 @@ check-asan: $(UNIT_NAMES:%=$(ASAN)/unit/%) ## run the unit tests under ASan and 
 
 check-valgrind: $(UNIT_NAMES:%=$(OBJ)/unit/%) ## run the unit tests under valgrind
 	@$(run_unit) --timeout $$(($(UNIT_TIMEOUT) * 20)) --results $(RESULTS)/valgrind \
-		--wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite' $^
+		--wrap 'valgrind -q --child-silent-after-fork=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite' $^
+
+check-corpus: all ## measure diagnosis on the corpora: ours, and a shared one beside the checkout
+	@$(PYTHON) tests/corpus/run.py tests/corpus $(wildcard ../shared/corpus)
 
 check-tools: ## test the project's own scripts
 	@mkdir -p $(RESULTS)
