@@ -54,7 +54,7 @@ static const char help_text[] =
     "  --instance=NAME            Instance, and so /etc/coalmine/NAME.conf; default: the unit's name,\n"
     "                             else that of --config's FILE\n"
     "  --config=FILE              Another file than /etc/coalmine/NAME.conf\n"
-    "  --profile=NAME             Engine: sglang, vllm, llama-server, openai or one of your own\n"
+    "  --profile=NAME             Engine: auto, sglang, vllm, llama-server, openai or your own\n"
     "  --url=URL                  Where the server answers, e.g. http://127.0.0.1:30001\n"
     "  --set=SECTION.KEY=VALUE    Any key of coalmine.conf(5); may be given several times\n"
     "  -h, --help                 This text\n"

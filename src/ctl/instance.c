@@ -181,6 +181,6 @@ const char *instance_state(const struct instance *i)
     const char *state = instance_get(i, "state");
 
     if (!i->status)
-        return "unknown";
+        return i->running ? "unreadable" : "unknown";
     return i->running || state_final(state) ? state : "dead";
 }

@@ -31,5 +31,5 @@ const char *instance_get(const struct instance *i, const char *key);
 /* As above, of an object in the status ("proof", "last_failure"). */
 const char *instance_get_in(const struct instance *i, const char *object, const char *key);
 /* The state that counts: what status.json says, or "dead" when coalmined has gone without saying how, or
- * "unknown" when there never was one. */
+ * "unknown" when there never was one, or "unreadable" when there is a coalmined, but no usable file of it (yet). */
 const char *instance_state(const struct instance *i);

@@ -110,7 +110,8 @@ static void print_instance(const struct instance *i)
     (void) printf("%s%s%s\n", term_colour(COLOUR_BOLD), i->name, term_colour(COLOUR_NONE));
     print_state(i);
     if (!i->status) {
-        row("", "no coalmined has run under this name since the machine came up");
+        row("", i->running ? "coalmined runs, but its status.json is damaged or not there yet"
+                           : "no coalmined has run under this name since the machine came up");
         return;
     }
     if (str_equal(instance_state(i), "dead"))

@@ -81,6 +81,14 @@ void failure_begin(struct supervisor *s, enum fsm_event_kind event, enum phase p
         look_at_survivors(s);
 }
 
+/* What a failed spawn was about (child_spawn()): ENOTDIR is the working directory's. */
+static const char *spawn_subject(const struct supervisor *s)
+{
+    const char *directory = s->config->server.working_directory;
+
+    return s->epoch.status == ENOTDIR && directory ? directory : s->config->server.command[0];
+}
+
 static struct circumstances circumstances_of(struct supervisor *s, const struct proof *proof)
 {
     const char *stranger = prover_foreign_owner(s->prover);
@@ -98,6 +106,7 @@ static struct circumstances circumstances_of(struct supervisor *s, const struct 
         .canary_proves = proof->proves,
         .verdict = proof->verdict,
         .verdict_detail = proof->detail,
+        .subject = spawn_subject(s),
         .stuck = s->epoch.stuck,
         .foreign_owner = s->epoch.foreign_owner ? s->epoch.foreign_owner : stranger,
     };

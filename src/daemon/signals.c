@@ -66,7 +66,9 @@ void signals_prepare(void)
     for (size_t i = 0; i < ARRAY_SIZE(handlers); i++)
         (void) sigaddset(&set, handlers[i].signo);
     (void) sigprocmask(SIG_BLOCK, &set, NULL);
+    /* Both come back as errors of the call as well, which is how they are dealt with. */
     (void) signal(SIGPIPE, SIG_IGN);
+    (void) signal(SIGXFSZ, SIG_IGN);
 }
 
 int signals_new(struct supervisor *s, struct signals **ret)

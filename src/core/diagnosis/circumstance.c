@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/circumstance.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 
@@ -55,6 +56,18 @@ static struct circumstance judge_verdict(enum verdict v)
     return (struct circumstance){WEIGHT_ENDED, "unknown"};
 }
 
+/* Errors of execve(2) and clone(2) that another moment may not have: of the machine, not of the command. */
+static bool passing(int error)
+{
+    static const int errors[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EINTR, EIO, ENOSPC, EBUSY};
+
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        if (error == errors[i])
+            return true;
+    }
+    return false;
+}
+
 static struct circumstance judge_signal(int signo)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
@@ -76,7 +89,7 @@ static struct circumstance judge_ending(const struct circumstances *c)
     case ENDING_SIGNAL:
         return judge_signal(c->status);
     case ENDING_SPAWN_FAILED:
-        return (struct circumstance){WEIGHT_FACT, "cfg_bad_command"};
+        return (struct circumstance){WEIGHT_FACT, passing(c->status) ? "host_no_room" : "cfg_bad_command"};
     case ENDING_STALLED:
         return (struct circumstance){WEIGHT_CRASHED, "engine_hang"};
     case ENDING_CANARY:
@@ -137,7 +150,8 @@ static void describe_ending(struct strbuf *b, const struct circumstances *c)
         describe_signal(b, c);
         break;
     case ENDING_SPAWN_FAILED:
-        strbuf_appendf(b, "the command could not be started: %s", strerrordesc_np(c->status) ?: "unknown error");
+        strbuf_appendf(b, "%s could not be started: %s", c->subject ? c->subject : "the command",
+                       strerrordesc_np(c->status) ?: "unknown error");
         break;
     case ENDING_STALLED:
         strbuf_append(b, "made no progress any more");

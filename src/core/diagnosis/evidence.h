@@ -52,6 +52,7 @@ struct circumstances {
     const char *canary_proves; /* what its pass would have proved; NULL */
     enum verdict verdict;    /* of the last canary */
     const char *verdict_detail; /* borrowed; NULL */
+    const char *subject;        /* what could not be started: the program, or its directory; NULL */
     const char *stuck;          /* which process survived SIGKILL, and where it waits; NULL */
     const char *foreign_owner;  /* "pid 4242 (nginx)" when another process owns the port; NULL */
 };
