@@ -8,11 +8,11 @@
 #include "base/str.h"
 #include "core/diagnosis/gram.h"
 
-/* The bit table: 2^15 bits are 4 KiB, 2^18 still fit into the first-level cache, 2^19 nearly. */
-#define MIN_LOG2_BITS 15
-#define MAX_LOG2_BITS 19
-/* With this many bits for each gram, one position in so many is looked at for nothing. */
-#define BITS_PER_ENTRY 32
+/* The bit table: 32 KiB, which fit into the first-level cache. */
+#define LOG2_BITS 18
+#define BIT_SHIFT (32 - LOG2_BITS)
+/* Longer literals are none that a pattern has. */
+#define MAX_BYTES ((size_t) 1 << 20)
 /* Slots while literals are being added, and at most. */
 #define ADDING_LOG2_SLOTS 12
 #define MAX_LOG2_SLOTS 14
@@ -27,16 +27,17 @@
 #define BLOCK ((size_t) 128)
 
 #define NONE SIZE_MAX
+#define NOWHERE UINT32_MAX
 #define NO_LITERAL UINT32_MAX
 
 struct literal {
-    char *text;
-    size_t len;
-    size_t pivot;   /* which of its bytes is the rarest in ordinary text */
+    uint32_t text;  /* where it stands among all texts */
+    uint32_t len;
+    uint32_t pivot; /* which of its bytes is the rarest in ordinary text */
     uint32_t next;  /* while literals are being added: the next one with the same slot */
+    uint32_t at;    /* first occurrence in the text at hand; NOWHERE */
+    uint32_t asked; /* not wanted: the scan for which `at` is known */
     bool wanted;
-    size_t at;      /* first occurrence in the text at hand; NONE */
-    uint64_t asked; /* not wanted: the scan for which `at` is known */
 };
 
 /* A gram of a wanted literal, and the bytes behind it, so that most chance meetings end without a look at the
@@ -52,8 +53,8 @@ struct entry {
 struct literals {
     struct literal *items;
     size_t n;
+    struct strbuf texts;   /* of all literals, each with its NUL */
     uint64_t *bits;
-    unsigned bit_shift;    /* from hash to bit */
     uint32_t *slots;       /* where the entries of each begin; while adding: its first literal */
     unsigned slot_shift;   /* from hash to slot */
     struct entry *entries; /* by slot; then those of only three bytes */
@@ -65,7 +66,7 @@ struct literals {
     size_t n_found;
     const char *text;      /* of the last scan */
     size_t len;
-    uint64_t scans;
+    uint32_t scans;
     unsigned lookups_left; /* in this text */
 };
 
@@ -89,8 +90,7 @@ void literals_free(struct literals *l)
 {
     if (!l)
         return;
-    for (size_t i = 0; i < l->n; i++)
-        free(l->items[i].text);
+    strbuf_release(&l->texts);
     free(l->items);
     free(l->bits);
     free(l->slots);
@@ -98,6 +98,11 @@ void literals_free(struct literals *l)
     free(l->filters);
     free(l->found);
     free(l);
+}
+
+static const char *text_of(const struct literals *l, size_t id)
+{
+    return l->texts.data + l->items[id].text;
 }
 
 static int grow(struct literals *l)
@@ -120,18 +125,20 @@ int literals_add(struct literals *l, const char *text, bool wanted, size_t *ret_
 
     memcpy(key, text, strnlen(text, GRAM_BYTES));
     slot = &l->slots[gram_hash(key) >> l->slot_shift];
-    for (id = *slot; id != NO_LITERAL && strcmp(l->items[id].text, text) != 0; )
+    for (id = *slot; id != NO_LITERAL && strcmp(text_of(l, id), text) != 0; )
         id = l->items[id].next;
     if (id != NO_LITERAL) {
         l->items[id].wanted = l->items[id].wanted || wanted;
         *ret_id = id;
         return 0;
     }
-    if (l->n >= NO_LITERAL || grow(l) < 0)
+    if (l->n >= NO_LITERAL || l->texts.len > UINT32_MAX - MAX_BYTES || strlen(text) >= MAX_BYTES || grow(l) < 0)
         return -ENOMEM;
-    l->items[l->n] = (struct literal){.text = strdup(text), .len = strlen(text), .at = NONE, .wanted = wanted,
-                                      .pivot = gram_rarest_byte(text), .next = *slot};
-    if (!l->items[l->n].text)
+    l->items[l->n] = (struct literal){.text = (uint32_t) l->texts.len, .len = (uint32_t) strlen(text),
+                                      .pivot = (uint32_t) gram_rarest_byte(text), .next = *slot, .at = NOWHERE,
+                                      .wanted = wanted};
+    strbuf_append_n(&l->texts, text, strlen(text) + 1);
+    if (l->texts.failed)
         return -ENOMEM;
     *slot = (uint32_t) l->n;
     *ret_id = l->n++;
@@ -149,7 +156,7 @@ static unsigned log2_at_least(size_t n, unsigned min, unsigned max)
 
 static void set_bit(struct literals *l, uint32_t hash)
 {
-    uint32_t bit = hash >> l->bit_shift;
+    uint32_t bit = hash >> BIT_SHIFT;
 
     l->bits[bit / 64] |= UINT64_C(1) << bit % 64;
 }
@@ -170,7 +177,7 @@ static void fill_entry(const struct literals *l, size_t id, uint32_t gram, struc
 
     *e = (struct entry){.id = (uint32_t) id, .gram = gram};
     memset(&e->mask, 0xff, n);
-    e->word = gram_word(l->items[id].text + gram, n) & e->mask;
+    e->word = gram_word(text_of(l, id) + gram, n) & e->mask;
 }
 
 /* Chooses every literal's first gram, counting into `loads` how many entries each slot will have. */
@@ -182,8 +189,8 @@ static void choose_grams(struct literals *l, uint32_t *grams, uint32_t *loads)
 
         if (!literal->wanted)
             continue;
-        grams[i] = gram_choose(literal->text, literal->len, loads, l->slot_shift);
-        gram = literal->text + grams[i];
+        grams[i] = gram_choose(text_of(l, i), literal->len, loads, l->slot_shift);
+        gram = text_of(l, i) + grams[i];
         loads[gram_hash(gram) >> l->slot_shift]++;
         l->n_entries += 2;
         l->short_entries++;
@@ -196,7 +203,7 @@ static void choose_grams(struct literals *l, uint32_t *grams, uint32_t *loads)
 
 static void enter(struct literals *l, size_t id, uint32_t gram)
 {
-    uint32_t hash = gram_hash(l->items[id].text + gram), slot = hash >> l->slot_shift;
+    uint32_t hash = gram_hash(text_of(l, id) + gram), slot = hash >> l->slot_shift;
     struct entry *e = &l->entries[--l->slots[slot]];
 
     set_bit(l, hash);
@@ -209,7 +216,7 @@ static void enter_short(struct literals *l, size_t id, size_t at)
 {
     char gram[GRAM_BYTES];
 
-    memcpy(gram, l->items[id].text + 1, GRAM_BYTES - 1);
+    memcpy(gram, text_of(l, id) + 1, GRAM_BYTES - 1);
     for (unsigned c = 0; c < 256; c++) {
         gram[GRAM_BYTES - 1] = (char) c;
         set_bit(l, gram_hash(gram));
@@ -233,16 +240,6 @@ static void enter_all(struct literals *l, const uint32_t *grams)
     }
 }
 
-static int make_tables(struct literals *l)
-{
-    unsigned log2_bits = log2_at_least(l->n_entries * BITS_PER_ENTRY, MIN_LOG2_BITS, MAX_LOG2_BITS);
-
-    l->bit_shift = 32 - log2_bits;
-    l->bits = calloc(((size_t) 1 << log2_bits) / 64, sizeof(*l->bits));
-    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
-    return l->bits && l->entries ? 0 : -ENOMEM;
-}
-
 int literals_finish(struct literals *l)
 {
     unsigned log2_slots = log2_at_least(2 * l->n, 4, MAX_LOG2_SLOTS);
@@ -253,11 +250,13 @@ int literals_finish(struct literals *l)
     l->slots = calloc(n_slots + 1, sizeof(*l->slots));
     l->filters = calloc(n_slots, sizeof(*l->filters));
     l->found = calloc(l->n + 1, sizeof(*l->found));
-    if (!grams || !l->slots || !l->filters || !l->found)
+    l->bits = calloc(((size_t) 1 << LOG2_BITS) / 64, sizeof(*l->bits));
+    if (!grams || !l->slots || !l->filters || !l->found || !l->bits)
         return -ENOMEM;
     l->slot_shift = 32 - log2_slots;
     choose_grams(l, grams, l->slots);
-    if (make_tables(l) < 0)
+    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
+    if (!l->entries)
         return -ENOMEM;
     /* Each count becomes the end of its slot's entries, and then, filled downwards, their beginning. */
     for (size_t i = 1; i <= n_slots; i++)
@@ -271,10 +270,12 @@ size_t literals_count(const struct literals *l)
     return l->n;
 }
 
-static bool equal(const char *text, const struct literal *l)
+static bool equal(const struct literals *l, size_t at, size_t id)
 {
-    for (size_t i = 0; i < l->len; i++) {
-        if (ascii_lower(text[i]) != l->text[i])
+    const char *text = l->text + at, *literal = text_of(l, id);
+
+    for (size_t i = 0; literal[i] != '\0'; i++) {
+        if (ascii_lower(text[i]) != literal[i])
             return false;
     }
     return true;
@@ -290,9 +291,9 @@ static void look(struct literals *l, size_t from, size_t to, size_t i, uint64_t 
         if ((word & e->mask) != e->word || i < e->gram)
             continue;
         literal = &l->items[e->id];
-        if (literal->at != NONE || at + literal->len > l->len || !equal(l->text + at, literal))
+        if (literal->at != NOWHERE || at + literal->len > l->len || !equal(l, at, e->id))
             continue;
-        literal->at = at;
+        literal->at = (uint32_t) at;
         l->found[l->n_found++] = e->id;
     }
 }
@@ -312,11 +313,10 @@ static void look_at(struct literals *l, size_t i)
 static uint64_t meetings(const struct literals *l, const char *text, size_t n)
 {
     const uint64_t *bits = l->bits;
-    const unsigned shift = l->bit_shift;
     uint64_t found = 0;
 
     for (size_t i = 0; i < n; i += 2) {
-        uint32_t bit = gram_hash(text + i) >> shift;
+        uint32_t bit = gram_hash(text + i) >> BIT_SHIFT;
 
         found = found >> 1 | bits[bit / 64] >> bit % 64 << 63;
     }
@@ -343,7 +343,7 @@ static size_t sift(const struct literals *l, uint64_t found, size_t at, uint32_t
 static void begin_scan(struct literals *l, const char *text, size_t len)
 {
     for (size_t i = 0; i < l->n_found; i++)
-        l->items[l->found[i]].at = NONE;
+        l->items[l->found[i]].at = NOWHERE;
     l->n_found = 0;
     l->text = text;
     l->len = len;
@@ -353,9 +353,11 @@ static void begin_scan(struct literals *l, const char *text, size_t len)
 
 size_t literals_scan(struct literals *l, const char *text, size_t len, const size_t **ret)
 {
-    size_t end = len - MIN(len, GRAM_BYTES - 2);
+    size_t end;
     uint32_t passed[BLOCK / 2] = {0};
 
+    len = MIN(len, (size_t) NOWHERE - 1);
+    end = len - MIN(len, GRAM_BYTES - 2);
     begin_scan(l, text, len);
     for (size_t i = 0; i < end; i += BLOCK) {
         uint64_t found = meetings(l, text + i, MIN(BLOCK, end - i));
@@ -380,7 +382,7 @@ static size_t find_char(const struct literals *l, char c, size_t from)
 static size_t find_from(const struct literals *l, size_t id, size_t from)
 {
     const struct literal *literal = &l->items[id];
-    char pivot = literal->text[literal->pivot], capital = ascii_upper(pivot);
+    char pivot = text_of(l, id)[literal->pivot], capital = ascii_upper(pivot);
     size_t small = find_char(l, pivot, from + literal->pivot);
     size_t large = capital == pivot ? NONE : find_char(l, capital, from + literal->pivot);
 
@@ -389,7 +391,7 @@ static size_t find_from(const struct literals *l, size_t id, size_t from)
 
         if (at == NONE || begin + literal->len > l->len)
             return NONE;
-        if (equal(l->text + begin, literal))
+        if (equal(l, begin, id))
             return begin;
         if (at == small)
             small = find_char(l, pivot, at + 1);
@@ -400,10 +402,13 @@ static size_t find_from(const struct literals *l, size_t id, size_t from)
 
 static void look_up(struct literals *l, size_t id)
 {
+    size_t at;
+
     if (l->lookups_left == 0)
         return;
     l->lookups_left--;
-    l->items[id].at = find_from(l, id, 0);
+    at = find_from(l, id, 0);
+    l->items[id].at = at == NONE ? NOWHERE : (uint32_t) at;
     l->items[id].asked = l->scans;
 }
 
@@ -413,7 +418,7 @@ bool literals_found(struct literals *l, size_t id, size_t *ret_at)
 
     if (!literal->wanted && literal->asked != l->scans)
         look_up(l, id);
-    if (literal->at == NONE || (!literal->wanted && literal->asked != l->scans))
+    if (literal->at == NOWHERE || (!literal->wanted && literal->asked != l->scans))
         return false;
     *ret_at = literal->at;
     return true;

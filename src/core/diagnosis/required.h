@@ -16,7 +16,7 @@
  * condition. */
 #define REQUIRED_MIN_BYTES ((size_t) 4)
 #define REQUIRED_MIN_CONDITION_BYTES ((size_t) 2)
-#define REQUIRED_MAX_CLAUSES 3
+#define REQUIRED_MAX_CLAUSES 2
 #define REQUIRED_MAX_LITERALS 64
 
 /* Where there is no bound. */
