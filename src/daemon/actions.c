@@ -15,7 +15,10 @@
 
 static void on_preflight_progress(void *userdata)
 {
-    supervisor_post(userdata, FSM_PROGRESS);
+    struct supervisor *s = userdata;
+
+    progress_note(s->progress, SIGN_PROBE);
+    supervisor_post(s, FSM_PROGRESS);
 }
 
 static void on_preflight(const struct preflight_result *r, void *userdata)
@@ -62,7 +65,9 @@ static void begin_epoch(struct supervisor *s)
 
 static int make_environment(struct supervisor *s)
 {
-    return child_environment(environ, supervisor_server(s)->environment, &s->epoch.environment);
+    int r = child_environment(environ, supervisor_server(s)->environment, &s->epoch.environment);
+
+    return r < 0 ? r : caches_find(&s->epoch.generation->config->start, s->epoch.environment, &s->epoch.caches);
 }
 
 static void start_preflight(struct supervisor *s)
@@ -127,6 +132,8 @@ static int try_spawn(struct supervisor *s)
         r = output_begin(s->output, s->fsm.epoch, &output_fd);
     if (r == 0)
         r = spawn_into(s, output_fd);
+    if (r == 0)
+        processes_set_main(s->epoch.processes, child_pid(s->epoch.child));
     output_started(s->output);
     return r;
 }
@@ -151,7 +158,14 @@ static void spawn(struct supervisor *s)
 
 static void prove(struct supervisor *s)
 {
-    progress_begin(s->progress, s->epoch.processes);
+    struct progress_target target = {
+        .processes = s->epoch.processes,
+        .compilers = s->epoch.generation->config->start.compilers,
+        .directories = s->epoch.caches.all,
+        .environment = s->epoch.environment,
+    };
+
+    progress_begin(s->progress, &target);
     prover_prove(s->prover, s->epoch.processes);
 }
 
@@ -207,6 +221,7 @@ void actions_release_epoch(struct supervisor *s)
     child_free(s->epoch.child);
     processes_free(s->epoch.processes);
     strv_free(s->epoch.environment);
+    caches_release(&s->epoch.caches);
     free(s->epoch.foreign_owner);
     free(s->epoch.stuck);
     dump_free(s->epoch.dump);

@@ -158,6 +158,17 @@ static int decide(struct supervisor *s, const struct root_cause *cause, struct d
                          ret);
 }
 
+static struct report_progress last_progress(const struct supervisor *s)
+{
+    struct progress_view view = progress_view(s->progress);
+
+    return (struct report_progress){
+        .sign = sign_text(view.sign),
+        .realtime = view.when.realtime,
+        .cpu_percent = view.cpu_percent,
+    };
+}
+
 static void report(struct supervisor *s, const struct circumstances *circumstances,
                    const struct root_cause *cause, const struct decision *decision)
 {
@@ -172,8 +183,11 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
         .cause = cause,
         .decision = decision,
     };
+    struct report_progress progress = last_progress(s);
     struct report_dump dump;
 
+    if (s->epoch.processes && !s->epoch.served)
+        facts.progress = &progress;
     if (s->epoch.dump) {
         dump = dump_report(s->epoch.dump);
         facts.dump = &dump;

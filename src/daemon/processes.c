@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "port/child.h"
 #include "port/proctree.h"
 
 /* More processes than any server has. */
@@ -14,6 +15,7 @@
 struct processes {
     struct cgroup *cgroup; /* NULL: by descent */
     struct reaper *reaper; /* only by descent; borrowed */
+    pid_t main_pid;        /* 0: not known yet */
 };
 
 int processes_new(struct loop *l, struct cgroup_root *root, struct reaper *reaper, uint64_t epoch,
@@ -41,11 +43,24 @@ int processes_cgroup_fd(const struct processes *p)
     return p->cgroup ? cgroup_fd(p->cgroup) : -1;
 }
 
+void processes_set_main(struct processes *p, pid_t pid)
+{
+    p->main_pid = pid;
+}
+
+/* Our other children are helpers of our own: probes, the GPUs' tools, a dump's command. */
+static bool is_helper(pid_t pid, const void *userdata)
+{
+    const struct processes *p = userdata;
+
+    return pid != p->main_pid && child_is_watched(pid);
+}
+
 int processes_pids(const struct processes *p, size_t max, pid_t **ret, size_t *ret_n)
 {
     if (p->cgroup)
         return cgroup_pids(p->cgroup, max, ret, ret_n);
-    return proctree_descendants(getpid(), max, ret, ret_n);
+    return proctree_descendants(getpid(), is_helper, p, max, ret, ret_n);
 }
 
 /* Returns how many there were, or negative errno. */

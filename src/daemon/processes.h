@@ -18,6 +18,8 @@ typedef void (*processes_empty_fn)(void *userdata);
 /* `root` NULL: by descent. `fn` is called when none is left. The reaper is borrowed, and ours alone meanwhile. */
 must_check int processes_new(struct loop *l, struct cgroup_root *root, struct reaper *reaper, uint64_t epoch,
                              processes_empty_fn fn, void *userdata, struct processes **ret);
+/* The server's main process, which tells the server from helpers where there is no cgroup. */
+void processes_set_main(struct processes *p, pid_t pid);
 /* For child_spec.cgroup_fd; -1 without a cgroup. */
 int processes_cgroup_fd(const struct processes *p);
 int processes_signal(struct processes *p, int signo);

@@ -6,6 +6,9 @@
 
 #include "base/str.h"
 
+/* A server that is silent for so long is worth a word. */
+#define SILENCE_SHOWN_USEC (30 * USEC_PER_SEC)
+
 void last_failure_release(struct last_failure *f)
 {
     free(f->class_name);
@@ -80,11 +83,28 @@ static json_t *exit_json(const struct status *s)
     return s->phase == PHASE_STOPPED || s->phase == PHASE_FAILED ? json_integer(s->exit_code) : json_null();
 }
 
+static bool starting(const struct status *s)
+{
+    return s->phase == PHASE_LOADING || s->phase == PHASE_LISTENING || s->phase == PHASE_PROVING;
+}
+
+static json_t *progress_json(const struct status *s)
+{
+    const struct progress_view *p = &s->progress;
+
+    if (!starting(s))
+        return json_null();
+    return json_pack("{s:s, s:o, s:i}",
+                     "sign", sign_text(p->sign),
+                     "at", moment(p->when.realtime),
+                     "cpu_percent", (int) p->cpu_percent);
+}
+
 int status_json(const struct status *s, json_t **ret)
 {
     json_t *root = json_pack(
         "{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
+        " s:o, s:o, s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
         "schema", 1,
         "instance", s->instance,
         "unit", text_or_null(s->unit),
@@ -100,6 +120,7 @@ int status_json(const struct status *s, json_t **ret)
         "server_pid", (json_int_t) s->server_pid,
         "phase_since", moment(s->phase_since),
         "started", moment(s->started),
+        "progress", progress_json(s),
         "ready_since", moment(s->ready_since),
         "next_start", moment(s->next_start),
         "exit_code", exit_json(s),
@@ -138,6 +159,18 @@ static void append_proof(struct strbuf *b, const struct proof *p)
         strbuf_appendf(b, " (%s)", p->detail);
 }
 
+/* What people would ask next when nothing seems to happen. */
+static void append_silence(struct strbuf *b, const struct status *s)
+{
+    usec_t silence = usec_sub(s->now.monotonic, s->progress.when.monotonic);
+
+    if (!starting(s) || silence < SILENCE_SHOWN_USEC)
+        return;
+    strbuf_append(b, ", no sign of work for ");
+    append_span(b, silence);
+    strbuf_appendf(b, " (CPU %u %%)", s->progress.cpu_percent);
+}
+
 static void append_starting(struct strbuf *b, const struct status *s)
 {
     strbuf_append(b, s->step && s->phase == PHASE_LOADING ? s->step : phase_text(s->phase));
@@ -146,6 +179,7 @@ static void append_starting(struct strbuf *b, const struct status *s)
     strbuf_append(b, ", ");
     append_span(b, s->start_elapsed);
     strbuf_appendf(b, ", attempt %" PRIu64, s->attempt);
+    append_silence(b, s);
     if (s->proof.verdict != VERDICT_GENERATED)
         append_proof(b, &s->proof);
 }

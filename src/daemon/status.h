@@ -11,6 +11,7 @@
 #include "base/timeutil.h"
 #include "core/supervision/fsm.h"
 #include "daemon/counters.h"
+#include "daemon/progress.h"
 #include "daemon/prover.h"
 
 /* The last failure of this supervisor's life. Strings owned by the supervisor; class_name NULL: none yet. */
@@ -45,6 +46,7 @@ struct status {
     usec_t phase_elapsed;
     usec_t started;        /* realtime, of the epoch */
     usec_t start_elapsed;  /* since then */
+    struct progress_view progress; /* of a starting server */
     usec_t ready_since;    /* realtime; 0 unless ready or degraded */
     usec_t next_start;     /* realtime; 0 unless cooling, and while paused */
     usec_t next_start_in;

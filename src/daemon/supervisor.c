@@ -186,6 +186,14 @@ static void on_progress(void *userdata)
     supervisor_post(userdata, FSM_PROGRESS);
 }
 
+static void on_output(void *userdata)
+{
+    struct supervisor *s = userdata;
+
+    progress_note(s->progress, SIGN_OUTPUT);
+    supervisor_post(s, FSM_PROGRESS);
+}
+
 static void on_prover_event(enum fsm_event_kind kind, void *userdata)
 {
     struct supervisor *s = userdata;
@@ -268,7 +276,7 @@ static void on_decisive(const struct signature *signature, void *userdata)
 }
 
 static const struct watcher_events watcher_events = {
-    .progress = on_progress,
+    .progress = on_output,
     .step = on_step,
     .decisive = on_decisive,
 };
@@ -431,6 +439,7 @@ struct status supervisor_status(const struct supervisor *s)
         .phase_elapsed = usec_sub(now.monotonic, s->phase_since.monotonic),
         .started = s->epoch.started.realtime,
         .start_elapsed = usec_sub(now.monotonic, s->epoch.started.monotonic),
+        .progress = progress_view(s->progress),
         .ready_since = s->ready_since,
         .next_start = cooling ? usec_add(s->phase_since.realtime, pause) : 0,
         .next_start_in = cooling ? usec_sub(s->fsm.deadline.cool, now.monotonic) : 0,

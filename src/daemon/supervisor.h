@@ -11,6 +11,7 @@
 #include "core/diagnosis/catalog.h"
 #include "core/supervision/fsm.h"
 #include "core/supervision/policy.h"
+#include "daemon/caches.h"
 #include "daemon/counters.h"
 #include "daemon/dump.h"
 #include "daemon/generation.h"
@@ -48,6 +49,7 @@ struct epoch {
     struct processes *processes;
     struct child *child;
     char **environment; /* the server's */
+    struct caches caches;
     struct instant started;
     struct timeline timeline;
     const char *step;   /* of loading, in the profile's words; borrowed from `words` */

@@ -65,18 +65,25 @@ static int table_read(struct table *t)
     return r;
 }
 
-static bool parent_descends(const struct table *t, pid_t parent, pid_t root)
+/* What is asked for. */
+struct query {
+    pid_t root;
+    proctree_spare_fn spare;
+    const void *userdata;
+};
+
+static bool descends(const struct table *t, const struct process *p, const struct query *q)
 {
-    if (parent == root)
-        return true;
+    if (p->parent == q->root)
+        return !q->spare || !q->spare(p->pid, q->userdata);
     for (size_t i = 0; i < t->n; i++)
-        if (t->rows[i].pid == parent)
+        if (t->rows[i].pid == p->parent)
             return t->rows[i].descends;
     return false;
 }
 
 /* A pass marks the children of what is marked; depth bounds the number of passes. */
-static size_t table_mark(struct table *t, pid_t root)
+static size_t table_mark(struct table *t, const struct query *q)
 {
     size_t marked = 0, before;
 
@@ -85,7 +92,7 @@ static size_t table_mark(struct table *t, pid_t root)
         for (size_t i = 0; i < t->n; i++) {
             struct process *p = &t->rows[i];
 
-            if (!p->descends && parent_descends(t, p->parent, root)) {
+            if (!p->descends && descends(t, p, q)) {
                 p->descends = true;
                 marked++;
             }
@@ -94,8 +101,10 @@ static size_t table_mark(struct table *t, pid_t root)
     return marked;
 }
 
-int proctree_descendants(pid_t root, size_t max, pid_t **ret, size_t *ret_n)
+int proctree_descendants(pid_t root, proctree_spare_fn spare, const void *userdata, size_t max, pid_t **ret,
+                         size_t *ret_n)
 {
+    struct query q = { .root = root, .spare = spare, .userdata = userdata };
     _cleanup_(table_release) struct table t = {};
     size_t n, filled = 0;
     pid_t *pids;
@@ -104,7 +113,7 @@ int proctree_descendants(pid_t root, size_t max, pid_t **ret, size_t *ret_n)
     r = table_read(&t);
     if (r < 0)
         return r;
-    n = MIN(table_mark(&t, root), max);
+    n = MIN(table_mark(&t, &q), max);
     pids = calloc(n ? n : 1, sizeof *pids);
     if (!pids)
         return -ENOMEM;

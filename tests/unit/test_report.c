@@ -123,7 +123,12 @@ struct story {
     struct root_cause cause;
     struct capture captures[2];
     struct decision decision;
-    char *command[4], *environment[3], *before[2], *after[2];
+    struct report_progress progress;
+    struct snapshot_wait waits[2];
+    struct snapshot_process processes[1];
+    struct snapshot snapshot;
+    struct report_dump dump;
+    char *command[4], *environment[3], *before[2], *after[2], *stack[2], *sockets[2];
 };
 
 static char words_vllm[] = "vllm", words_option[] = "--api-key", words_secret[] = "s3cr3t";
@@ -134,6 +139,8 @@ static char line[] = "fatal error: curand.h " SECRET, hint[] = "Install curand.h
 static char summary[] = "jit_missing_header: a JIT build lacks a header: curand.h " SECRET;
 static char fingerprint[] = "jit_missing_header/missing-header/header=curand.h", reason[] = "it will not help " SECRET;
 
+static char channel[] = "nv_wait", nowhere[] = "", process[] = "python3 " SECRET, socket_line[] = "tcp 1.2.3.4:5 listen";
+
 static void tell_story(struct story *s)
 {
     *s = (struct story){
@@ -143,6 +150,8 @@ static void tell_story(struct story *s)
                           .foreign_owner = "pid 1 (x)"},
         .command = {words_vllm, words_option, words_secret}, .environment = {variable, bad_utf8},
         .before = {before}, .after = {after}, .captures = {{"header", header}, {"word", word}},
+        .progress = {.sign = "output", .realtime = UINT64_C(1767323045000006), .cpu_percent = 100},
+        .waits = {{'D', channel, 1}, {'R', nowhere, 7}}, .stack = {channel}, .sockets = {socket_line},
         .decision = {.what = {.restart = true, .delay_usec = 5 * USEC_PER_SEC}, .reason = reason},
     };
     s->cause = (struct root_cause){
@@ -150,12 +159,20 @@ static void tell_story(struct story *s)
         .line_number = 812, .before = s->before, .after = s->after, .summary = summary, .hint = hint,
         .fingerprint = fingerprint,
     };
+    s->processes[0] = (struct snapshot_process){
+        .pid = 42, .parent = 1, .state = 'D', .name = process, .waits = s->waits, .n_waits = 2, .stack = s->stack,
+    };
+    s->snapshot = (struct snapshot){.processes = s->processes, .n = 1, .left_out = 2, .sockets = s->sockets};
+    s->dump = (struct report_dump){
+        .when = "before the stop signal", .snapshot = &s->snapshot, .command = s->command, .ended = true,
+        .exit_status = 3, .output = "first\n\nnot " SECRET "\n",
+    };
     s->facts = (struct report_facts){
         .version = "1.2.3", .instance = "k26", .unit = "coalmine@k26.service", .invocation = "0123abcd", .epoch = 3,
         .attempt = 2, .started = {.monotonic = 10 * USEC_PER_SEC, .realtime = UINT64_C(1767323045000006)},
         .ended = {.monotonic = 642 * USEC_PER_SEC, .realtime = UINT64_C(1767323677000006)}, .phases = s->phases,
         .n_phases = 2, .command = s->command, .environment = s->environment, .circumstances = &s->circumstances,
-        .cause = &s->cause, .decision = &s->decision,
+        .cause = &s->cause, .decision = &s->decision, .progress = &s->progress, .dump = &s->dump,
     };
 }
 
@@ -225,6 +242,34 @@ static void tells_everything(void unused **state)
     assert_string_equal(json_string_value(json_array_get(json_object_get(json, "command"), 2)), "[redacted]");
     assert_string_equal(json_string_value(json_array_get(json_object_get(json, "environment"), 0)), "HF_TOKEN=[redacted]");
     assert_string_equal(json_string_value(json_array_get(json_object_get(json, "environment"), 1)), "X=\xef\xbf\xbd");
+    json_decref(json);
+}
+
+static void tells_of_a_hang(void unused **state)
+{
+    struct story s;
+    json_t *json, *dump, *process_json, *command;
+
+    tell_story(&s);
+    json = report_of(&s.facts);
+    assert_text(json, "progress", "sign", "output");
+    assert_text(json, "progress", "at", "2026-01-02T03:04:05.000006Z");
+    assert_int_equal(number(json, "progress", "cpu_percent"), 100);
+    dump = json_object_get(json, "dump");
+    assert_text(dump, "when", NULL, "before the stop signal");
+    assert_int_equal(number(dump, "processes_left_out", NULL), 2);
+    process_json = json_array_get(json_object_get(dump, "processes"), 0);
+    assert_text(process_json, "name", NULL, "python3 [redacted]");
+    assert_text(process_json, "state", NULL, "in uninterruptible sleep");
+    command = json_object_get(dump, "command");
+    assert_int_equal(number(command, "exit_code", NULL), 3);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(command, "argv"), 2)), "[redacted]");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(command, "output"), 1)), "not [redacted]");
+    json_decref(json);
+    s.dump = (struct report_dump){.snapshot = &s.snapshot, .command = s.command};
+    json = report_of(&s.facts);
+    assert_conforms(json);
+    assert_null(json_object_get(json_object_get(json, "dump"), "processes"));
     json_decref(json);
 }
 
@@ -343,7 +388,7 @@ static void survives_lack_of_memory(void unused **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_everything), cmocka_unit_test(no_secret_leaves),      cmocka_unit_test(little_is_enough),
+        cmocka_unit_test(tells_everything), cmocka_unit_test(tells_of_a_hang), cmocka_unit_test(no_secret_leaves),      cmocka_unit_test(little_is_enough),
         cmocka_unit_test(sums_up),          cmocka_unit_test(summaries_are_bounded), cmocka_unit_test(names_sort_by_time),
         cmocka_unit_test(survives_lack_of_memory),
     };

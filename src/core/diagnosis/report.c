@@ -140,6 +140,17 @@ static void add_identity(struct build *b, const struct report_facts *f)
     build_set_number(b, root, "duration_usec", usec_sub(f->ended.monotonic, f->started.monotonic));
 }
 
+static void add_progress(struct build *b, const struct report_progress *p)
+{
+    json_t *progress = build_add_object(b, b->root, "progress");
+
+    if (b->failed)
+        return;
+    build_set_text(b, progress, "sign", p->sign);
+    build_set_time(b, progress, "at", p->realtime);
+    build_set_number(b, progress, "cpu_percent", p->cpu_percent);
+}
+
 /* Line by line, as people read it; what it quotes is redacted as any line is. */
 static void add_output(struct build *b, json_t *command, const char *output)
 {
@@ -193,6 +204,8 @@ int report_json(const struct report_facts *facts, json_t **ret)
     add_decision(&b, facts->decision);
     add_ending(&b, facts->circumstances);
     add_phases(&b, facts);
+    if (facts->progress)
+        add_progress(&b, facts->progress);
     if (facts->dump)
         add_dump(&b, facts->dump);
     add_command(&b, facts);

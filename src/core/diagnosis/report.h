@@ -20,6 +20,13 @@ struct report_phase {
     usec_t duration_usec;
 };
 
+/* The last sign of work of a start that failed. */
+struct report_progress {
+    const char *sign;
+    usec_t realtime;
+    uint64_t cpu_percent;
+};
+
 /* The look at a server that hung, or that could not be killed. */
 struct report_dump {
     const char *when; /* "before the stop signal"; NULL: nobody could look */
@@ -48,6 +55,7 @@ struct report_facts {
     const struct circumstances *circumstances;
     const struct root_cause *cause;
     const struct decision *decision;
+    const struct report_progress *progress; /* NULL: it was READY, or never started */
     const struct report_dump *dump; /* NULL: there was none */
 };
 
