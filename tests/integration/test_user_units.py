@@ -50,6 +50,32 @@ def test_it_serves_and_shows_itself_to_its_user(instance):
     assert server.server_pids() == []
 
 
+def test_its_user_maintains_it(instance):
+    server = instance()
+    server.start()
+    server.ctl("pause", server.name, "--for=1h")
+    server.machine.wait_until(lambda: server.status()["paused"], what="the pause")
+    server.ctl("resume", server.name)
+    server.machine.wait_until(lambda: not server.status()["paused"], what="the end of the pause")
+    server.reconfigure({"Restart.Budget": 66})
+    server.session.systemctl("reload", server.unit)
+    assert server.status()["restarts"]["budget"] == 66 and server.is_active() == "active"
+    server.reconfigure({"Restart.Budget": "x"})
+    assert server.session.systemctl("reload", server.unit, check=False).returncode != 0
+    assert server.is_active() == "active"
+
+
+def test_its_user_may_not_steer_the_systems(coalmine, units, sessions):
+    session = sessions.setdefault(coalmine.release, Session(coalmine))
+    server = Supervised.fake(units)
+    server.start()
+    for words in (["restart"], ["reload"], ["pause"], ["run-canary"]):
+        refused = session.run(["coalminectl", *words, server.name], check=False)
+        assert refused.returncode == 1 and f"{server.name} is the system's" in refused.stderr
+    assert session.run(["coalminectl", "status", server.name]).returncode == 0
+    assert (server.status()["epoch"], server.status()["paused"]) == (1, False)
+
+
 def test_its_failures_are_its_users(instance):
     server = instance("--crash-after", 1, "--crash-log", "ValueError: no such rope", settings={"Restart.Budget": 0})
     server.start(check=False)

@@ -63,6 +63,9 @@ class UsersInstance(Supervised):
     def stop(self):
         return self.session.systemctl("stop", self.unit)
 
+    def write_config(self, text):
+        self.session.write(f"{self.session.home}/.config/coalmine/{self.name}.conf", text)
+
     def ctl(self, *arguments, check=True, timeout=60):
         return self.session.run(["coalminectl", *arguments], check=check, timeout=timeout)
 

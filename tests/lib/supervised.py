@@ -47,7 +47,10 @@ class Supervised:
         """Write its file anew with other SETTINGS; None takes one out. Nobody is told."""
         self.settings.update(settings)
         self.settings = {key: value for key, value in self.settings.items() if value is not None}
-        self.machine.write(f"/etc/coalmine/{self.name}.conf", self._config())
+        self.write_config(self._config())
+
+    def write_config(self, text):
+        self.machine.write(f"/etc/coalmine/{self.name}.conf", text)
 
     # Steering
 
