@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* coalminectl bench: 0 measured, 1 the server failed or is gone, 2 wrong usage or not ready in time. */
+/* coalminectl bench: 0 measured, 1 the server failed or is gone, 2 wrong usage or not ready in time,
+ * 78 not a usable configuration. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +16,9 @@
 #include "ctl/bench_show.h"
 #include "ctl/instance.h"
 #include "ctl/options.h"
+#include "ctl/target.h"
 #include "ctl/verb.h"
 #include "ctl/wait.h"
-#include "port/conf_files.h"
 #include "port/store.h"
 
 #define LEVELS_MAX 32
@@ -203,45 +204,6 @@ static int parse_count(const char *option, const char *text, uint64_t *ret)
     return 0;
 }
 
-static int load(const struct conf_request *request, struct config **ret, char ***ret_errors)
-{
-    _cleanup_conf_paths_ struct conf_paths paths = {};
-    int r = conf_paths_init(&paths, getenv("COALMINE_CONFIG_DIR"), getenv("COALMINE_DATA_DIR"));
-
-    return r < 0 ? r : conf_load(&paths, request, ret, ret_errors);
-}
-
-/* A server that is there already needs no command, but a configuration does. */
-static int load_for_url(const char *url, const char *profile, struct config **ret)
-{
-    static char word[] = "true";
-    static char *const no_command[] = { word, NULL };
-    _cleanup_strv_ char **errors = NULL;
-    struct conf_request request = {
-        .instance = "bench",
-        .url = url,
-        .profile = str_empty(profile) ? "openai" : profile,
-        .command = no_command,
-    };
-    int r = load(&request, ret, &errors);
-
-    for (size_t i = 0; r == -EINVAL && errors && errors[i]; i++)
-        (void) ctl_fail(r, "%s", errors[i]);
-    return r;
-}
-
-/* An adopted unit has no file of its own: its status says where its server is. */
-static int load_for_instance(const char *name, struct config **ret)
-{
-    _cleanup_(instance_release) struct instance i = {};
-    _cleanup_strv_ char **errors = NULL;
-    int r = load(&(struct conf_request){ .instance = name }, ret, &errors);
-
-    if (r != -EINVAL || instance_read(name, &i) < 0)
-        return r;
-    return load_for_url(instance_get(&i, "url"), instance_get(&i, "profile"), ret);
-}
-
 /* The profile's own way to ask for text, streamed: that of its first canary that generates some. */
 static void choose_canary(struct bench *b, const struct config *c, uint64_t max_tokens)
 {
@@ -345,9 +307,14 @@ int ctl_bench(int argc, char **argv)
     _cleanup_(config_freep) struct config *config = NULL;
     _cleanup_(bench_release) struct bench b = {};
     const struct ctl_option options[] = {
-        { "url", &url, NULL },         { "profile", &profile, NULL },      { "concurrency", &levels, NULL },
-        { "requests", &requests, NULL }, { "max-tokens", &tokens, NULL },  { "timeout", &timeout_text, NULL },
-        { "svg", &svg, NULL },         { "json", NULL, &b.json },
+        { .name = "url", .value = &url },
+        { .name = "profile", .value = &profile },
+        { .name = "concurrency", .value = &levels },
+        { .name = "requests", .value = &requests },
+        { .name = "max-tokens", .value = &tokens },
+        { .name = "timeout", .value = &timeout_text },
+        { .name = "svg", .value = &svg },
+        { .name = "json", .flag = &b.json },
     };
     uint64_t max_tokens = 128;
     usec_t timeout;
@@ -364,8 +331,9 @@ int ctl_bench(int argc, char **argv)
     r = b.name ? ctl_wait_ready(b.name, timeout) : 0;
     if (r != 0)
         return r;
-    if ((b.name ? load_for_instance(b.name, &config) : load_for_url(url, profile, &config)) < 0)
-        return CTL_USAGE;
+    r = target_load(&(struct target){ .name = b.name, .url = url, .profile = profile }, &config);
+    if (r != CTL_OK)
+        return r;
     choose_canary(&b, config, max_tokens);
     return measure(&b, config, svg);
 }

@@ -111,7 +111,7 @@ static int print_config(const struct config *config, bool json)
 int ctl_cat_config(int argc, char **argv)
 {
     bool json = false;
-    const struct ctl_option options[] = { { "json", NULL, &json } };
+    const struct ctl_option options[] = { { .name = "json", .flag = &json } };
     _cleanup_conf_paths_ struct conf_paths paths = {};
     _cleanup_(config_freep) struct config *config = NULL;
     _cleanup_strv_ char **errors = NULL;

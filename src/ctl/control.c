@@ -61,7 +61,7 @@ int ctl_reload(int argc, char **argv)
 int ctl_pause(int argc, char **argv)
 {
     const char *span = "infinity";
-    const struct ctl_option options[] = { { "for", &span, NULL } };
+    const struct ctl_option options[] = { { .name = "for", .value = &span } };
     _cleanup_message_ sd_bus_message *reply = NULL;
     usec_t duration;
 
@@ -101,7 +101,7 @@ static int print_proof(sd_bus_message *reply, bool json)
 int ctl_run_canary(int argc, char **argv)
 {
     bool json = false;
-    const struct ctl_option options[] = { { "json", NULL, &json } };
+    const struct ctl_option options[] = { { .name = "json", .flag = &json } };
     _cleanup_message_ sd_bus_message *reply = NULL;
 
     if (ctl_parse(argc, argv, options, ARRAY_SIZE(options), 1, 1) < 0)

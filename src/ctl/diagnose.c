@@ -308,8 +308,8 @@ int ctl_diagnose(int argc, char **argv)
     const char *engine = NULL;
     bool json = false;
     const struct ctl_option options[] = {
-        { "json", NULL, &json },
-        { "engine", &engine, NULL },
+        { .name = "json", .flag = &json },
+        { .name = "engine", .value = &engine },
     };
     int words = ctl_parse(argc, argv, options, ARRAY_SIZE(options), 0, 1);
 

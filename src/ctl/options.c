@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/str.h"
+
 #define OPTIONS_MAX 8
 
 int ctl_fail(int code, const char *fmt, ...)
@@ -19,12 +21,15 @@ int ctl_fail(int code, const char *fmt, ...)
     return code;
 }
 
-static void take(const struct ctl_option *o)
+static int take(const struct ctl_option *o)
 {
+    if (o->list)
+        return strv_push(o->list, optarg);
     if (o->value)
         *o->value = optarg;
     else
         *o->flag = true;
+    return 0;
 }
 
 int ctl_parse(int argc, char **argv, const struct ctl_option *options, size_t n, int min, int max)
@@ -35,7 +40,7 @@ int ctl_parse(int argc, char **argv, const struct ctl_option *options, size_t n,
     for (size_t i = 0; i < n && i < OPTIONS_MAX; i++)
         table[i] = (struct option){
             .name = options[i].name,
-            .has_arg = options[i].value ? required_argument : no_argument,
+            .has_arg = options[i].flag ? no_argument : required_argument,
             .val = (int) i,
         };
     optind = 0;
@@ -44,7 +49,8 @@ int ctl_parse(int argc, char **argv, const struct ctl_option *options, size_t n,
         if (choice == '?')
             return ctl_fail(-EINVAL, "%s: '%s' is no option here, or lacks its value; see coalminectl --help", argv[0],
                             argv[optind - 1]);
-        take(&options[choice]);
+        if (take(&options[choice]) < 0)
+            return ctl_fail(-ENOMEM, "%s: %s", argv[0], strerror(ENOMEM));
     }
     words = argc - optind;
     if (words < min)

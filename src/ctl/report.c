@@ -170,7 +170,10 @@ static int open_reports(const char *name)
 int ctl_report(int argc, char **argv)
 {
     bool json = false, all = false;
-    const struct ctl_option options[] = { { "json", NULL, &json }, { "list", NULL, &all } };
+    const struct ctl_option options[] = {
+        { .name = "json", .flag = &json },
+        { .name = "list", .flag = &all },
+    };
     int words = ctl_parse(argc, argv, options, ARRAY_SIZE(options), 1, 2);
     _cleanup_close_ int fd = -1;
     const char *name;

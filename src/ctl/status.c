@@ -166,7 +166,7 @@ static int show(const char *name, bool json)
 int ctl_status(int argc, char **argv)
 {
     bool json = false;
-    const struct ctl_option options[] = { { "json", NULL, &json } };
+    const struct ctl_option options[] = { { .name = "json", .flag = &json } };
     _cleanup_strv_ char **all = NULL;
     char **names;
     int words = ctl_parse(argc, argv, options, ARRAY_SIZE(options), 0, argc), worst = CTL_OK;
@@ -207,7 +207,7 @@ static json_t *list_json(const struct instance *i)
 int ctl_list(int argc, char **argv)
 {
     bool json = false;
-    const struct ctl_option options[] = { { "json", NULL, &json } };
+    const struct ctl_option options[] = { { .name = "json", .flag = &json } };
     _cleanup_strv_ char **names = NULL;
     json_t *array = json_array();
 

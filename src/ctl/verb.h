@@ -17,6 +17,7 @@ enum { CTL_OK = 0, CTL_FAILED = 1, CTL_USAGE = 2 };
     X(ctl_pause, "pause", "[--for=TIME] NAME", "Hold canaries and restarts, for a time or until resumed") \
     X(ctl_resume, "resume", "NAME", "End a pause")                                                     \
     X(ctl_run_canary, "run-canary", "[--json] NAME", "Send the live canary now and tell its verdict")  \
+    X(ctl_canary, "canary", "[OPTIONS] NAME|--url=URL", "Run the whole suite now against any server")     \
     X(ctl_bench, "bench", "[OPTIONS] NAME|--url=URL", "Measure throughput and latency over concurrency")     \
     X(ctl_list, "list", "[--json]", "All instances")                                                   \
     X(ctl_check, "check", "[NAME|FILE...]", "Check configuration and catalog without starting anything") \

@@ -113,7 +113,10 @@ int ctl_wait_ready(const char *name, usec_t timeout)
 int ctl_wait(int argc, char **argv)
 {
     const char *goal = "ready", *timeout_text = "infinity";
-    const struct ctl_option options[] = { { "for", &goal, NULL }, { "timeout", &timeout_text, NULL } };
+    const struct ctl_option options[] = {
+        { .name = "for", .value = &goal },
+        { .name = "timeout", .value = &timeout_text },
+    };
     usec_t timeout;
 
     if (ctl_parse(argc, argv, options, ARRAY_SIZE(options), 1, 1) < 0)

@@ -45,7 +45,7 @@ def test_llama_server_is_active_after_its_canaries(llama):
     assert server.is_active() == "active"
     status = server.status()
     assert (status["state"], status["phase"]) == ("active", "ready")
-    assert status["proof"]["canary"] == "sampled"
+    assert status["proof"]["canary"] == "constrained" and not status["proof"]["let_off"]
     assert status["proof"]["verdict"] == "generated" and status["proof"]["tokens"] > 0
     server.machine.wait_until(lambda: server.bus("State") == "active", what="the bus to say active")
     assert server.bus("Phase") == "ready"

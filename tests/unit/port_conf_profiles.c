@@ -11,7 +11,7 @@
 #include "world.h"
 
 /* The profiles of this tree; tests run at its top. */
-static struct config *with_profile(const char *profile)
+static struct config *with_command(const char *profile, char *const *command)
 {
     _cleanup_conf_paths_ struct conf_paths paths = {};
     _cleanup_strv_ char **errors = NULL;
@@ -19,7 +19,7 @@ static struct config *with_profile(const char *profile)
         .instance = "test",
         .profile = profile,
         .settings = str_equal(profile, "openai") ? WORLD_VECTOR("Server.URL=http://h:1") : NULL,
-        .command = WORLD_VECTOR("/opt/bin/server"),
+        .command = command,
     };
     struct config *c = NULL;
 
@@ -29,18 +29,28 @@ static struct config *with_profile(const char *profile)
     return c;
 }
 
+static struct config *with_profile(const char *profile)
+{
+    return with_command(profile, WORLD_VECTOR("/opt/bin/server"));
+}
+
 static void every_profile_is_without_mistakes(void unused **state)
 {
+    static const char *const built_in[] = {"greedy", "sampled", "streamed", "parallel"};
     _cleanup_strv_ char **names = NULL;
 
     assert_int_equal(conf_list_dir("conf/profiles", &names), 0);
-    assert_true(strv_length(names) >= 4);
+    assert_true(strv_length(names) >= 8);
     for (size_t i = 0; names[i]; i++) {
         _cleanup_(config_freep) struct config *c = with_profile(names[i]);
 
         assert_string_equal(c->server.profile, names[i]);
         for (size_t j = 0; j < c->n_probes; j++)
             assert_row(c->probes[j].command[0], access(c->probes[j].command[0], X_OK) == 0);
+        for (size_t j = 0; j < c->n_canaries; j++)
+            assert_row(c->canaries[j].name, !str_empty(c->canaries[j].proves));
+        for (size_t j = 0; j < 4; j++)
+            assert_row(names[i], strv_contains(c->start.suite, built_in[j]));
     }
 }
 
@@ -52,12 +62,64 @@ static void usual_ports(void unused **state)
         {"sglang", "http://127.0.0.1:30000"},
         {"vllm", "http://127.0.0.1:8000"},
         {"llama-server", "http://127.0.0.1:8080"},
+        {"tgi", "http://127.0.0.1:3000"},
+        {"trtllm", "http://127.0.0.1:8000"},
+        {"ollama", "http://127.0.0.1:11434"},
+        {"triton", "http://127.0.0.1:8000"},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         _cleanup_(config_freep) struct config *c = with_profile(rows[i].profile);
 
         assert_string_equal(c->server.url, rows[i].url);
+    }
+}
+
+/* Profile=auto, and the suite that the command line asks for. */
+static void commands_are_recognised(void unused **state)
+{
+#define USUAL "greedy sampled streamed parallel"
+#define TORCH USUAL " penalties constrained long"
+    static const struct {
+        const char *command, *profile, *suite;
+    } rows[] = {
+        {"/opt/sglang/bin/python3 -m sglang.launch_server --model-path /m --port 30001", "sglang", TORCH},
+        {"sglang serve --model-path /m", "sglang", TORCH},
+        {"docker run --gpus all lmsysorg/sglang:latest python3 -m x", "sglang", TORCH},
+        {"python -m sglang.launch_server --model-path /m --is-embedding", "sglang", "embeddings"},
+        {"/usr/local/bin/vllm serve /m", "vllm", TORCH},
+        {"python3 -m vllm.entrypoints.openai.api_server --model /m", "vllm", TORCH},
+        {"podman run docker.io/vllm/vllm-openai:v0.11 --model /m", "vllm", TORCH},
+        {"vllm serve /m --task embed", "vllm", "embeddings"},
+        {"vllm serve /m --task=embedding", "vllm", "embeddings"},
+        {"vllm serve /m --runner pooling", "vllm", "embeddings"},
+        {"vllm serve /m --task score", "vllm", "rerank"},
+        {"/usr/bin/env llama-server -m /m.gguf", "llama-server", USUAL " constrained"},
+        {"docker run ghcr.io/ggml-org/llama.cpp:server-cuda -m /m.gguf", "llama-server", USUAL " constrained"},
+        {"llama-server --embeddings -m /m.gguf", "llama-server", "embeddings"},
+        {"llama-server -m /m.gguf --rerank", "llama-server", "rerank"},
+        {"llama-server -m /m.gguf --embd-normalize 2", "llama-server", USUAL " constrained"},
+        {"text-generation-launcher --model-id m", "tgi", USUAL " native penalties constrained"},
+        {"docker run ghcr.io/huggingface/text-generation-inference:3 --model-id m", "tgi",
+         USUAL " native penalties constrained"},
+        {"trtllm-serve /m", "trtllm", USUAL " penalties constrained"},
+        {"mpirun -n 8 trtllm-llmapi-launch trtllm-serve /m", "trtllm", USUAL " penalties constrained"},
+        {"/bin/ollama serve", "ollama", USUAL " native constrained"},
+        {"docker run ollama/ollama", "ollama", USUAL " native constrained"},
+        {"/opt/tritonserver/bin/tritonserver --model-repository=/m", "triton", USUAL},
+        {"docker run nvcr.io/nvidia/tritonserver:25.01-trtllm-python-py3 tritonserver", "triton", USUAL},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        _cleanup_strv_ char **command = NULL;
+        _cleanup_(config_freep) struct config *c = NULL;
+        _cleanup_free_ char *suite = NULL;
+
+        assert_int_equal(strv_split(rows[i].command, " ", &command), 0);
+        c = with_command("auto", command);
+        suite = strv_join(c->start.suite, " ");
+        assert_row(rows[i].command, str_equal(c->server.profile, rows[i].profile));
+        assert_row(rows[i].command, str_equal(suite, rows[i].suite));
     }
 }
 
@@ -133,6 +195,26 @@ static void phases_are_recognised(void unused **state)
         {"llama-server", "srv    load_model: initializing slots, n_slots = 1", "slots"},
         {"llama-server", "main: model loaded", ""},
         {"openai", "INFO:     Application startup complete.", "http"},
+        {"tgi", "2031-02-03T04:05:06.123456Z  INFO download: text_generation_launcher: Starting check and download "
+                "process for org/m", "download"},
+        {"tgi", "2031-02-03T04:05:06.123456Z  INFO shard-manager: text_generation_launcher: Starting shard rank=0",
+         "shards"},
+        {"tgi", "2031-02-03T04:05:06.123456Z  INFO shard-manager: text_generation_launcher: Waiting for shard to "
+                "be ready... rank=0", "shards"},
+        {"tgi", "2031-02-03T04:05:06.123456Z  INFO shard-manager: text_generation_launcher: Shard ready in 9.1s "
+                "rank=0", "warmup"},
+        {"trtllm", "[TensorRT-LLM] TensorRT LLM version: 1.2.0", "engine"},
+        {"trtllm", "[02/03/2031-04:05:06] [TRT-LLM] [I] Prefetching 1.25GB checkpoint files.", "prefetch"},
+        {"trtllm", "Loading weights: 100%|##########| 617/617 [00:07<00:00, 84.75it/s]", "weights"},
+        {"trtllm", "Model init total -- 15.29s", "memory"},
+        {"trtllm", "[02/03/2031-04:05:06] [TRT-LLM] [I] [Autotuner] Autotuning process starts ...", "autotune"},
+        {"trtllm", "[02/03/2031-04:05:06] [TRT-LLM] [I] Creating CUDA graph instances for 4 batch sizes.", "graphs"},
+        {"trtllm", "INFO:     Uvicorn running on http://localhost:8000 (Press CTRL+C to quit)", "http"},
+        {"ollama", "time=2031-02-03T04:05:06.000Z level=INFO source=routes.go:9 msg=\"Listening on 127.0.0.1:11434 "
+                   "(version 0.12.3)\"", "http"},
+        {"triton", "I0203 04:05:06.123456 1 model_lifecycle.cc:9] loading: ensemble:1", "models"},
+        {"triton", "I0203 04:05:06.123456 1 model_lifecycle.cc:9] \"loading: llama:1\"", "models"},
+        {"triton", "I0203 04:05:06.123456 1 http_server.cc:9] Started HTTPService at 0.0.0.0:8000", "http"},
     };
 
     static const struct catalog none;
@@ -157,6 +239,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_profile_is_without_mistakes),
         cmocka_unit_test(usual_ports),
+        cmocka_unit_test(commands_are_recognised),
         cmocka_unit_test(phases_are_recognised),
     };
 

@@ -61,6 +61,8 @@ static void comparisons(void unused **state)
         {"nothing", "", "", MOTION_UNKNOWN},
         {"decoding slot", "[{\"id\":0,\"is_processing\":true,\"id_task\":3,\"next_token\":{\"n_decoded\":1}}]",
          "[{\"id\":0,\"is_processing\":true,\"id_task\":3,\"next_token\":{\"n_decoded\":2}}]", MOTION_WORKING},
+        {"prompt", "[{\"is_processing\":true,\"id_task\":3,\"n_prompt_tokens_processed\":64}]",
+         "[{\"is_processing\":true,\"id_task\":3,\"n_prompt_tokens_processed\":128}]", MOTION_WORKING},
         {"another task", "[{\"is_processing\":true,\"id_task\":3,\"next_token\":[{\"n_decoded\":1}]}]",
          "[{\"is_processing\":true,\"id_task\":4,\"next_token\":[{\"n_decoded\":1}]}]", MOTION_WORKING},
         {"stuck slot", "[{\"is_processing\":true,\"id_task\":3}]", "[{\"is_processing\":true,\"id_task\":3}]",

@@ -235,7 +235,10 @@ static void expectations(void unused **state)
         {"JSON", "ExpectJSON=yes\n", TEXT(" {\\\"a\\\": 1}"), GENERATED, 1, NULL, 0},
         {"no JSON", "ExpectJSON=yes\n", TEXT("{a: 1}"), VERDICT_BAD_JSON, 1,
          "the text is no JSON: \"{a: 1}\"", 0},
-        {"a schema", "Schema={}\n", TEXT("{\\\"a\\\": "), VERDICT_BAD_JSON, 1,
+        {"a schema", "Schema={}\n", "{\"choices\":[{\"text\":\"{a}\",\"finish_reason\":\"stop\"}]}",
+         VERDICT_BAD_JSON, 1, "the text is no JSON: \"{a}\"", 0},
+        {"cut off", "Schema={}\n", TEXT("{\\\"a\\\": "), GENERATED, 1, NULL, 0},
+        {"cut off, and must not be", "Schema={}\nExpectJSON=yes\n", TEXT("{\\\"a\\\": "), VERDICT_BAD_JSON, 1,
          "the text is no JSON: \"{\"a\":\"", 0},
         {"finish", "ExpectFinish=stop length\n", TEXT("a"), GENERATED, 1, NULL, 0},
         {"other finish", "ExpectFinish=stop\n", TEXT("a"), VERDICT_DEGENERATE, 1,
@@ -334,7 +337,7 @@ static void speed(void unused **state)
         {"Stream=yes\nFirstTokenSec=200ms\nMinTokensPerSec=9.9\n", true, GENERATED, NULL},
         {"Stream=yes\nFirstTokenSec=199ms\n", true, VERDICT_SLOW,
          "the first token after 200 ms, at most 199 ms expected"},
-        {"Stream=yes\nMinTokensPerSec=10.1\n", true, VERDICT_SLOW, "10 tokens/s, at least 10.1 expected"},
+        {"Stream=yes\nMinTokensPerSec=10.1\n", true, VERDICT_SLOW, "10.0 tokens/s, at least 10.1 expected"},
         {"Stream=yes\nFirstTokenSec=1ms\nMinTokensPerSec=1000\n", false, GENERATED, NULL},
     };
     const struct row whole = {"whole", "MinTokensPerSec=11\n", TEXT("a"), VERDICT_SLOW, 1, NULL, 0};
@@ -350,7 +353,7 @@ static void speed(void unused **state)
         judgement_release(&j);
     }
     assert_int_equal(judge(&whole, &(struct judge_facts){.speed = true}, &j), 0);
-    assert_string_equal(j.detail, "10 tokens/s, at least 11 expected");
+    assert_string_equal(j.detail, "10.0 tokens/s, at least 11 expected");
     judgement_release(&j);
 }
 

@@ -189,6 +189,7 @@ static uint64_t mix_slot(uint64_t hash, const json_t *slot)
     if (json_is_array(next))
         next = json_array_get(next, 0);
     hash = mix_integer(hash, json_object_get(slot, "id_task"));
+    hash = mix_integer(hash, json_object_get(slot, "n_prompt_tokens_processed"));
     hash = mix_integer(hash, json_object_get(slot, "n_decoded"));
     return mix_integer(hash, json_object_get(next, "n_decoded"));
 }

@@ -270,8 +270,8 @@ const struct config_key config_keys[] = {
     CANARY(logprobs, "Logprobs", CONFIG_BOOL, .default_text = "no",
            .text = "Whether to ask for log-probabilities, which must then be numbers."),
     CANARY(schema, "Schema", CONFIG_JSON,
-           .text = "A JSON schema that the answer is constrained to. It must then be JSON; *MaxTokens=* "
-                   "must leave room for all of it."),
+           .text = "A JSON schema that the answer is constrained to. It must then be JSON, unless "
+                   "*MaxTokens=* has cut it off."),
     CANARY(parallel, "Parallel", CONFIG_UINT, .min = 1, .max = 64, .default_text = "1",
            .text = "So many requests at the same time, which must all pass."),
     CANARY(repeat, "Repeat", CONFIG_UINT, .min = 1, .max = 100, .default_text = "1",
