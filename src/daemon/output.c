@@ -105,24 +105,33 @@ static void end_epoch(struct output *o)
     o->pipe = NULL;
 }
 
+static int begin_stream(struct output *o, int *ret_fd)
+{
+    int r = journal_stream_open(o->id->identifier, o->id->user ? NULL : o->id->unit, &o->stream);
+
+    if (r == 0)
+        *ret_fd = o->stream;
+    return r;
+}
+
+static int begin_pipe(struct output *o, int *ret_fd)
+{
+    int r = pipe_log_open(o->loop, on_line, NULL, o, &o->pipe);
+
+    if (r == 0)
+        *ret_fd = pipe_log_write_fd(o->pipe);
+    return r;
+}
+
+/* When journald has been stopped for good, the server still has somewhere to write, and the cause of a failure
+ * is still found. */
 int output_begin(struct output *o, uint64_t epoch, int *ret_fd)
 {
-    int r;
-
     end_epoch(o);
     o->epoch = epoch;
-    if (o->tail) {
-        r = journal_stream_open(o->id->identifier, o->id->user ? NULL : o->id->unit, &o->stream);
-        if (r < 0)
-            return r;
-        *ret_fd = o->stream;
+    if (o->tail && begin_stream(o, ret_fd) == 0)
         return 0;
-    }
-    r = pipe_log_open(o->loop, on_line, NULL, o, &o->pipe);
-    if (r < 0)
-        return r;
-    *ret_fd = pipe_log_write_fd(o->pipe);
-    return 0;
+    return begin_pipe(o, ret_fd);
 }
 
 void output_started(struct output *o)

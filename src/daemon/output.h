@@ -21,7 +21,8 @@ struct output_events {
 must_check int output_new(struct loop *l, const struct identity *id, const struct output_events *events,
                           void *userdata, struct output **ret, const char **ret_why);
 bool output_is_journal(const struct output *o);
-/* A fresh stream for the epoch's processes; *ret_fd is borrowed until output_started(). */
+/* A fresh stream for the epoch's processes, or a pipe where journald takes none now; *ret_fd is borrowed until
+ * output_started(). */
 must_check int output_begin(struct output *o, uint64_t epoch, int *ret_fd);
 /* The server has its copy of the descriptor. */
 void output_started(struct output *o);

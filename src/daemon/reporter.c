@@ -40,7 +40,8 @@ static int write_report(struct supervisor *s, const struct report_facts *facts, 
     if (r == 0)
         r = store_link(s->reports_fd, LATEST_NAME, name);
     if (r == 0)
-        r = store_prune(s->reports_fd, REPORT_SUFFIX, s->config->report.keep, s->config->report.max_bytes);
+        r = store_prune(s->reports_fd, REPORT_SUFFIX, name, s->config->report.keep,
+                        s->config->report.max_bytes);
     if (r == 0)
         *ret_path = steal_pointer(&path);
     return r;

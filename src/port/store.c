@@ -394,7 +394,22 @@ static size_t count_kept(const struct listing *l, uint64_t keep, uint64_t max_by
     return MAX(n, (size_t) 1);
 }
 
-int store_prune(int dir_fd, const char *suffix, uint64_t keep, uint64_t max_bytes)
+/* Moves the entry of that name behind all others. */
+static void make_newest(struct listing *l, const char *name)
+{
+    struct entry last;
+    size_t i = 0;
+
+    while (i < l->n && !str_equal(l->entries[i].name, name))
+        i++;
+    if (i == l->n)
+        return;
+    last = l->entries[i];
+    memmove(&l->entries[i], &l->entries[i + 1], (l->n - i - 1) * sizeof(*l->entries));
+    l->entries[l->n - 1] = last;
+}
+
+int store_prune(int dir_fd, const char *suffix, const char *newest, uint64_t keep, uint64_t max_bytes)
 {
     _cleanup_(listing_release) struct listing l = {};
     DIR *dir = open_listing(dir_fd);
@@ -410,6 +425,7 @@ int store_prune(int dir_fd, const char *suffix, uint64_t keep, uint64_t max_byte
     if (l.n == 0)
         return error;
     qsort(l.entries, l.n, sizeof(*l.entries), by_name);
+    make_newest(&l, newest);
     doomed = l.n - count_kept(&l, keep, max_bytes);
     for (size_t i = 0; i < doomed; i++) {
         r = remove_file(dir_fd, l.entries[i].name);

@@ -34,6 +34,8 @@ must_check int store_append_line(int dir_fd, const char *name, const char *line,
  * over max_bytes, -EINVAL for what is no regular file. ret_len may be NULL. */
 must_check int store_read(int dir_fd, const char *name, size_t max_bytes, char **ret, size_t *ret_len);
 /* Deletes the oldest (by name) files ending in `suffix` until at most `keep` with at most max_bytes in
- * all are left; the newest always stays. Links are not counted and stay. Leftovers of interrupted
+ * all are left. The newest always stays: `newest`, whatever its name says, since the clock may have been
+ * set back, or, for NULL, the last by name. Links are not counted and stay. Leftovers of interrupted
  * writes go too. Goes on after a file that cannot be deleted and returns the first error. */
-must_check int store_prune(int dir_fd, const char *suffix, uint64_t keep, uint64_t max_bytes);
+must_check int store_prune(int dir_fd, const char *suffix, const char *newest, uint64_t keep,
+                           uint64_t max_bytes);

@@ -412,12 +412,28 @@ static void prune_keeps_the_newest(void **state)
             (void) snprintf(name, sizeof(name), "%c.json", c);
             scratch_write(p->fd, name, "0123456789", 10);
         }
-        assert_row(rows[i].what, store_prune(p->fd, ".json", rows[i].keep, rows[i].max) == 0);
+        assert_row(rows[i].what, store_prune(p->fd, ".json", NULL, rows[i].keep, rows[i].max) == 0);
         for (char c = '1'; c <= '5'; c++) {
             (void) snprintf(name, sizeof(name), "%c.json", c);
             assert_row(rows[i].what, scratch_exists(p->fd, name) == !!strchr(rows[i].left, c));
         }
     }
+}
+
+/* The clock was set back: what has just been written is called like the oldest. */
+static void prune_spares_the_newest_whatever_its_name(void **state)
+{
+    struct place *p = *state;
+
+    assert_int_equal(put(p->fd, "1970.json", "new"), 0);
+    assert_int_equal(put(p->fd, "2026a.json", "old"), 0);
+    assert_int_equal(put(p->fd, "2026b.json", "old"), 0);
+    assert_int_equal(store_prune(p->fd, ".json", "1970.json", 2, 1000), 0);
+    assert_content(p->fd, "1970.json", "new");
+    assert_content(p->fd, "2026b.json", "old");
+    assert_int_equal(faccessat(p->fd, "2026a.json", F_OK, 0), -1);
+    assert_int_equal(store_prune(p->fd, ".json", "absent.json", 1, 1000), 0);
+    assert_int_equal(faccessat(p->fd, "1970.json", F_OK, 0), -1);
 }
 
 static void prune_leaves_others_alone(void **state)
@@ -433,7 +449,7 @@ static void prune_leaves_others_alone(void **state)
     scratch_write(p->fd, ".3.json.0123456789abcdef.tmp", "torn", 4);
     assert_int_equal(symlinkat("3.json", p->fd, ".latest.json.0123456789abcdef.tmp"), 0);
 
-    assert_int_equal(store_prune(p->fd, ".json", 1, 1000), 0);
+    assert_int_equal(store_prune(p->fd, ".json", NULL, 1, 1000), 0);
     assert_int_equal(scratch_count(p->fd), 5);
     assert_content(p->fd, "latest.json", "x");
     assert_true(scratch_exists(p->fd, "notes.txt"));
@@ -448,7 +464,7 @@ static void prune_goes_on_after_an_error(void **state)
     scratch_write(p->fd, "1.json", "x", 1);
     scratch_write(p->fd, "2.json", "x", 1);
     assert_int_equal(mkdirat(p->fd, ".stubborn.tmp", 0755), 0);
-    assert_int_equal(store_prune(p->fd, ".json", 1, 1000), -EISDIR);
+    assert_int_equal(store_prune(p->fd, ".json", NULL, 1, 1000), -EISDIR);
     assert_false(scratch_exists(p->fd, "1.json"));
     assert_true(scratch_exists(p->fd, "2.json"));
 }
@@ -457,8 +473,8 @@ static void prune_of_an_empty_directory(void **state)
 {
     struct place *p = *state;
 
-    assert_int_equal(store_prune(p->fd, ".json", 0, 0), 0);
-    assert_int_equal(store_prune(-1, ".json", 0, 0), -EBADF);
+    assert_int_equal(store_prune(p->fd, ".json", NULL, 0, 0), 0);
+    assert_int_equal(store_prune(-1, ".json", NULL, 0, 0), -EBADF);
 }
 
 static int everything_once(void *data)
@@ -484,7 +500,7 @@ static int everything_once(void *data)
     if (r == 0)
         r = store_read(p->fd, "latest.json", 100, &content, NULL);
     if (r == 0)
-        r = store_prune(p->fd, ".json", 1, 100);
+        r = store_prune(p->fd, ".json", NULL, 1, 100);
     return r;
 }
 
@@ -517,6 +533,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(read_refuses_what_is_no_file, setup, teardown),
         cmocka_unit_test(read_files_without_a_size),
         cmocka_unit_test_setup_teardown(prune_keeps_the_newest, setup, teardown),
+        cmocka_unit_test_setup_teardown(prune_spares_the_newest_whatever_its_name, setup, teardown),
         cmocka_unit_test_setup_teardown(prune_leaves_others_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(prune_goes_on_after_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(prune_of_an_empty_directory, setup, teardown),
