@@ -72,6 +72,18 @@ static void print_pending(const struct instance *i)
         row(n == 0 ? "Needs restart" : "", json_string_value(json_array_get(pending, n)));
 }
 
+/* Of a starting server: when it should be ready, and whether it works. */
+static void print_start(const struct instance *i)
+{
+    char at[TERM_MOMENT_MAX];
+
+    print_moment("Expected ready", instance_get_in(i, "expected", "ready_at"));
+    if (str_empty(instance_get_in(i, "progress", "sign")))
+        return;
+    (void) printf("%14s: %s, %s\n", "Sign of work", instance_get_in(i, "progress", "sign"),
+                  term_moment(at, instance_get_in(i, "progress", "at")));
+}
+
 static void print_proof(const struct instance *i)
 {
     const json_t *proof = json_object_get(i->status, "proof");
@@ -120,6 +132,7 @@ static void print_instance(const struct instance *i)
     row("Reason", instance_get(i, "reason"));
     if (str_equal(instance_get(i, "phase"), "loading"))
         row("Step", instance_get(i, "step"));
+    print_start(i);
     print_number("Server PID", i, "server_pid");
     print_number("Epoch", i, "epoch");
     print_number("Attempt", i, "attempt");

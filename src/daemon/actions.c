@@ -51,13 +51,16 @@ static void watch_newest(struct supervisor *s)
 /* A new epoch begins with its preflight, or with its spawn where there is none: forget the last. */
 static void begin_epoch(struct supervisor *s)
 {
+    chronicle_end(s, EPOCH_RESTARTED);
     torn_clear(s);
     actions_release_epoch(s);
     s->epoch = (struct epoch){
         .number = s->fsm.epoch,
+        .attempt = s->fsm.attempt,
         .generation = generation_ref(s->generation),
         .started = loop_now(),
     };
+    chronicle_begin(s);
     watch_newest(s);
     watcher_begin(s->watcher);
     prover_begin(s->prover);
@@ -272,6 +275,7 @@ void actions_run(struct supervisor *s, enum fsm_action_kind action)
         settled(s);
         break;
     case FSM_ACTION_EXIT:
+        chronicle_end(s, s->fsm.phase == PHASE_FAILED ? EPOCH_FAILED : EPOCH_STOPPED);
         torn_clear(s);
         loop_stop(s->loop);
         break;

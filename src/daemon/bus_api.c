@@ -29,6 +29,8 @@
     X(ServerPID, t, (uint64_t) status->server_pid)                         \
     X(PhaseSince, t, status->phase_since)                                  \
     X(Started, t, status->started)                                         \
+    X(StartExpected, t, status->eta.start_usec)                            \
+    X(StepExpected, t, status->eta.step_usec)                              \
     X(ReadySince, t, status->ready_since)                                  \
     X(NextStart, t, status->next_start)                                    \
     X(Paused, b, status->paused)                                           \

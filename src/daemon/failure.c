@@ -196,6 +196,7 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
     facts.phases = s->epoch.timeline.rows;
     facts.n_phases = s->epoch.timeline.n;
     reporter_report(s, &facts);
+    chronicle_end(s, EPOCH_FAILED);
     if (watcher_lost(s->watcher) > 0)
         log_say(s->log, LOG_WARNING, "%" PRIu64 " lines of the log could not be looked at: out of memory",
                 watcher_lost(s->watcher));

@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 
+/* Shorter starts are over before they are looked at. */
+#define EXPECTED_MIN_USEC (2 * USEC_PER_SEC)
 /* A server that is silent for so long is worth a word. */
 #define SILENCE_SHOWN_USEC (30 * USEC_PER_SEC)
 
@@ -100,11 +102,21 @@ static json_t *progress_json(const struct status *s)
                      "cpu_percent", (int) p->cpu_percent);
 }
 
+static json_t *expected_json(const struct status *s)
+{
+    if (!starting(s) || s->eta.start_usec == 0)
+        return json_null();
+    return json_pack("{s:I, s:I, s:o}",
+                     "start_usec", (json_int_t) s->eta.start_usec,
+                     "step_usec", (json_int_t) s->eta.step_usec,
+                     "ready_at", moment(usec_add(s->started, s->eta.start_usec)));
+}
+
 int status_json(const struct status *s, json_t **ret)
 {
     json_t *root = json_pack(
         "{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:o, s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
+        " s:o, s:o, s:o, s:b, s:o, s:{s:I, s:I}, s:o, s:o}",
         "schema", 1,
         "instance", s->instance,
         "unit", text_or_null(s->unit),
@@ -120,6 +132,7 @@ int status_json(const struct status *s, json_t **ret)
         "server_pid", (json_int_t) s->server_pid,
         "phase_since", moment(s->phase_since),
         "started", moment(s->started),
+        "expected", expected_json(s),
         "progress", progress_json(s),
         "ready_since", moment(s->ready_since),
         "next_start", moment(s->next_start),
@@ -159,6 +172,15 @@ static void append_proof(struct strbuf *b, const struct proof *p)
         strbuf_appendf(b, " (%s)", p->detail);
 }
 
+/* "of about 630 s"; a start that takes longer than it should is not promised to end at once. */
+static void append_expected(struct strbuf *b, const struct status *s)
+{
+    if (s->eta.start_usec < EXPECTED_MIN_USEC)
+        return;
+    strbuf_append(b, s->start_elapsed <= s->eta.start_usec ? " of about " : ", usually about ");
+    append_span(b, s->eta.start_usec);
+}
+
 /* What people would ask next when nothing seems to happen. */
 static void append_silence(struct strbuf *b, const struct status *s)
 {
@@ -178,6 +200,7 @@ static void append_starting(struct strbuf *b, const struct status *s)
         strbuf_appendf(b, " (%s)", s->canary);
     strbuf_append(b, ", ");
     append_span(b, s->start_elapsed);
+    append_expected(b, s);
     strbuf_appendf(b, ", attempt %" PRIu64, s->attempt);
     append_silence(b, s);
     if (s->proof.verdict != VERDICT_GENERATED)

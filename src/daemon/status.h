@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/timeutil.h"
+#include "core/supervision/eta.h"
 #include "core/supervision/fsm.h"
 #include "daemon/counters.h"
 #include "daemon/progress.h"
@@ -47,6 +48,7 @@ struct status {
     usec_t started;        /* realtime, of the epoch */
     usec_t start_elapsed;  /* since then */
     struct progress_view progress; /* of a starting server */
+    struct eta eta;                /* likewise */
     usec_t ready_since;    /* realtime; 0 unless ready or degraded */
     usec_t next_start;     /* realtime; 0 unless cooling, and while paused */
     usec_t next_start_in;

@@ -151,8 +151,10 @@ static void take_step(struct supervisor *s, const struct fsm_event *event)
     set_state(s, &step, now);
     if (s->fsm.paused != before.paused || s->fsm.deadline.pause != before.deadline.pause)
         note_pause(s, event, now);
-    if (s->fsm.proved && !before.proved)
+    if (s->fsm.proved && !before.proved) {
+        note_epoch(s, now.monotonic);
         note_served(s);
+    }
     for (size_t i = 0; i < step.n_actions; i++)
         actions_run(s, step.actions[i]);
     note_epoch(s, now.monotonic);
@@ -440,6 +442,7 @@ struct status supervisor_status(const struct supervisor *s)
         .started = s->epoch.started.realtime,
         .start_elapsed = usec_sub(now.monotonic, s->epoch.started.monotonic),
         .progress = progress_view(s->progress),
+        .eta = chronicle_eta(s),
         .ready_since = s->ready_since,
         .next_start = cooling ? usec_add(s->phase_since.realtime, pause) : 0,
         .next_start_in = cooling ? usec_sub(s->fsm.deadline.cool, now.monotonic) : 0,
@@ -474,6 +477,7 @@ void supervisor_free(struct supervisor *s)
     reaper_free(s->reaper);
     policy_memory_release(&s->memory);
     last_failure_release(&s->last_failure);
+    history_release(&s->history);
     counters_release(&s->counters);
     (void) close_fd(s->state_fd);
     (void) close_fd(s->reports_fd);

@@ -12,6 +12,7 @@
 #include "core/supervision/fsm.h"
 #include "core/supervision/policy.h"
 #include "daemon/caches.h"
+#include "daemon/chronicle.h"
 #include "daemon/counters.h"
 #include "daemon/dump.h"
 #include "daemon/generation.h"
@@ -50,10 +51,12 @@ struct epoch {
     struct child *child;
     char **environment; /* the server's */
     struct caches caches;
+    uint64_t attempt;   /* as it was at the beginning */
     struct instant started;
     struct timeline timeline;
     const char *step;   /* of loading, in the profile's words; borrowed from `words` */
     bool served;        /* has been READY */
+    bool recorded;      /* has its line in the history */
     bool alarmed;       /* a decisive line has been told; once is enough */
     bool alarm_open;    /* and the canary that follows it has not */
     /* how it ended; filled in as it becomes known */
@@ -101,6 +104,7 @@ struct supervisor {
 
     struct policy_memory memory;
     struct last_failure last_failure;
+    struct history history; /* of starts like the present one */
     struct counters counters;
     int state_fd;   /* /var/lib/coalmine/NAME; -1 when it cannot be had */
     int reports_fd; /* and reports/ in it */

@@ -18,12 +18,13 @@
 /* Realtimes as numbers: they are compared, not read. */
 static json_t *mark_of(const struct supervisor *s)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:b}",
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:o*}",
                      "epoch", (json_int_t) s->fsm.epoch,
                      "attempt", (json_int_t) s->fsm.attempt,
                      "started", (json_int_t) s->epoch.started.realtime,
                      "pid", (json_int_t) child_pid(s->epoch.child),
-                     "served", (int) s->epoch.served);
+                     "served", (int) s->epoch.served,
+                     "history", chronicle_epoch(s));
 }
 
 void torn_mark(struct supervisor *s)
@@ -110,6 +111,7 @@ static void report(struct supervisor *s, const json_t *mark)
     };
     int r = diagnose(s, &circumstances, &cause);
 
+    chronicle_torn(s, json_object_get(mark, "history"), now.realtime);
     if (r == 0)
         reporter_report(s, &facts);
     else
