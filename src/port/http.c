@@ -32,58 +32,6 @@ DEFINE_CLEANUP(struct http_transfer *, transfer_free);
 
 /* How it ended */
 
-static enum http_outcome connect_outcome(CURL *easy)
-{
-    long os_error = 0;
-
-    (void) curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
-    return os_error == ECONNREFUSED ? HTTP_REFUSED : HTTP_UNREACHABLE;
-}
-
-/* The library calls a header that does not end a lack of memory. */
-static enum http_outcome memory_outcome(CURL *easy)
-{
-    long connections = 0;
-
-    (void) curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
-    return connections > 0 ? HTTP_TOO_LARGE : HTTP_UNREACHABLE;
-}
-
-static enum http_outcome outcome_of(const struct http_transfer *t, CURLcode code)
-{
-    if (t->too_large)
-        return HTTP_TOO_LARGE;
-    if (t->enough)
-        return HTTP_COMPLETE;
-    switch ((int) code) {
-    case CURLE_OK:
-        return HTTP_COMPLETE;
-    case CURLE_COULDNT_CONNECT:
-        return connect_outcome(t->easy);
-    case CURLE_OPERATION_TIMEDOUT:
-        return HTTP_TIMEOUT;
-    case CURLE_FILESIZE_EXCEEDED:
-        return HTTP_TOO_LARGE;
-    case CURLE_OUT_OF_MEMORY:
-        return memory_outcome(t->easy);
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CIPHER:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_ISSUER_ERROR:
-    case CURLE_SSL_ENGINE_INITFAILED:
-    case CURLE_PEER_FAILED_VERIFICATION:
-        return HTTP_TLS;
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_INTERFACE_FAILED:
-    case CURLE_FAILED_INIT:
-        return HTTP_UNREACHABLE;
-    default:
-        return HTTP_RESET; /* closed, or no HTTP at all */
-    }
-}
-
 static usec_t duration_of(CURL *easy)
 {
     curl_off_t usec = 0;
@@ -105,7 +53,7 @@ static void finish(struct http_transfer *done, CURLcode code)
 {
     _cleanup_(transfer_freep) struct http_transfer *t = done;
     struct http_answer answer = {
-        .outcome = outcome_of(t, code),
+        .outcome = http_transfer_outcome(t, code),
         .body = str_or_empty(t->body.data),
         .body_len = t->body.len,
         .total_usec = duration_of(t->easy),
@@ -185,7 +133,7 @@ static int on_socket(CURL *easy unused, curl_socket_t fd, int what, void *userda
     if (!w)
         w = watch_new(h, fd);
     if (!w)
-        return -1;
+        return 0; /* left to the time-out: an error would end all transfers, and the multi handle for good */
     loop_io_set(w->io, (what & CURL_POLL_IN ? LOOP_READ : 0) | (what & CURL_POLL_OUT ? LOOP_WRITE : 0));
     return 0;
 }

@@ -37,11 +37,13 @@ struct http_request {
 };
 
 must_check int http_new(struct loop *l, struct http **ret);
+/* Not from a callback; every transfer must have ended or been cancelled. */
 void http_free(struct http *h);
 DEFINE_CLEANUP(struct http *, http_free);
 
 /* Starts a transfer on a connection of its own, which is closed at its end: no redirect, no cookie, no
- * compression, no proxy. `fn` is called exactly once from the loop, unless http_cancel() comes first. */
+ * compression, no proxy. `fn` is called exactly once from the loop, unless http_cancel() comes first; it may
+ * start and cancel others. -EINVAL: a key or a header with a control character in it. */
 must_check int http_start(struct http *h, const struct http_request *r, http_fn fn, void *userdata,
                           struct http_transfer **ret);
 /* Closes the connection; `fn` is not called. NULL is fine. Not for a transfer whose `fn` was called. */

@@ -3,6 +3,16 @@
 
 #include "port/http_transfer.h"
 
+static bool is_http(CURLU *parts)
+{
+    char *scheme = NULL;
+    bool r = curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+             (str_equal(scheme, "http") || str_equal(scheme, "https"));
+
+    curl_free(scheme);
+    return r;
+}
+
 int http_endpoint(const char *url, char **ret_host, uint16_t *ret_port)
 {
     CURLU *parts = curl_url();
@@ -11,7 +21,7 @@ int http_endpoint(const char *url, char **ret_host, uint16_t *ret_port)
 
     if (!parts)
         return -ENOMEM;
-    if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+    if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK && is_http(parts) &&
         curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
         curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
         size_t len = strlen(host);

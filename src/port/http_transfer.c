@@ -6,10 +6,23 @@
 
 #define SET(option, value) HTTP_SET(t, option, value)
 
+/* Not what would go on in another line: a key comes from a file, and may be anything. */
+static bool is_line(const char *s)
+{
+    for (; *s; s++) {
+        if (((unsigned char) *s < 0x20 && *s != '\t') || *s == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 static int add_header(struct http_transfer *t, const char *header)
 {
-    struct curl_slist *more = header ? curl_slist_append(t->headers, header) : NULL;
+    struct curl_slist *more;
 
+    if (header && !is_line(header))
+        return -EINVAL;
+    more = header ? curl_slist_append(t->headers, header) : NULL;
     if (!more)
         return -ENOMEM;
     t->headers = more;
@@ -53,10 +66,12 @@ static int add_headers(struct http_transfer *t, const struct http_request *r)
     return error;
 }
 
-/* Nothing of the environment has a say, and each transfer has a connection of its own. */
+/* Nothing of the environment has a say, and each transfer has a connection of its own. A name's slow lookup,
+ * which is done in a thread, is not waited for when the transfer ends (CURLOPT_QUICK_EXIT). */
 static bool set_manners(struct http_transfer *t)
 {
-    return SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_NOPROXY, "*") && SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
+    return SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_PROXY, "") &&
+           SET(CURLOPT_NOPROXY, "*") && SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
            SET(CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1) && SET(CURLOPT_FRESH_CONNECT, 1L) &&
            SET(CURLOPT_FORBID_REUSE, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
            SET(CURLOPT_HTTP_CONTENT_DECODING, 0L) && SET(CURLOPT_USERAGENT, "coalmine/" COALMINE_VERSION);
@@ -90,12 +105,21 @@ static bool set_trust(struct http_transfer *t, const struct http_request *r)
     return !r->ca_file || (SET(CURLOPT_CAINFO, r->ca_file) && SET(CURLOPT_CAPATH, (char *) NULL));
 }
 
-static bool set_request(struct http_transfer *t, const struct http_request *r)
+/* Rounded up, and no more than the library can count. */
+static long milliseconds(usec_t span)
 {
-    usec_t msec = MIN(MAX(r->timeout_usec / USEC_PER_MSEC, (usec_t) 1), (usec_t) LONG_MAX);
+    usec_t msec = span / USEC_PER_MSEC + (span % USEC_PER_MSEC > 0);
 
-    return SET(CURLOPT_TIMEOUT_MS, (long) msec) && SET(CURLOPT_CONNECTTIMEOUT_MS, (long) msec) &&
-           SET(CURLOPT_HTTPHEADER, t->headers) && set_url(t, r) && set_method(t, r) && set_trust(t, r);
+    return (long) MIN(MAX(msec, (usec_t) 1), (usec_t) INT_MAX);
+}
+
+/* A length that is announced can be refused before anything of it has come. */
+static bool set_limits(struct http_transfer *t, const struct http_request *r)
+{
+    long msec = milliseconds(r->timeout_usec);
+
+    return SET(CURLOPT_TIMEOUT_MS, msec) && SET(CURLOPT_CONNECTTIMEOUT_MS, msec) &&
+           (r->chunk || SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t) r->max_bytes));
 }
 
 int http_transfer_set_up(struct http_transfer *t, const struct http_request *r)
@@ -105,5 +129,8 @@ int http_transfer_set_up(struct http_transfer *t, const struct http_request *r)
     if (error < 0)
         return error;
     t->easy = curl_easy_init();
-    return t->easy && set_manners(t) && set_request(t, r) ? 0 : -ENOMEM;
+    if (!t->easy || !set_manners(t) || !set_limits(t, r) || !set_url(t, r) || !set_method(t, r) ||
+        !set_trust(t, r) || !SET(CURLOPT_HTTPHEADER, t->headers))
+        return -ENOMEM;
+    return 0;
 }

@@ -37,7 +37,7 @@ bool spin_until(struct loop *l, bool (*done)(const void *data), const void *data
     loop_run(l);
     loop_set_turn(l, NULL, NULL);
     loop_timer_free(deadline);
-    return s.reached;
+    return s.reached || (done && done(data));
 }
 
 void spin_for(struct loop *l, unsigned ms)

@@ -5,6 +5,6 @@
 
 #include "port/loop.h"
 
-/* Until done(data), asked once a turn, or for timeout_ms; returns what done() said last. */
+/* Until done(data), asked once a turn, or loop_stop(), or for timeout_ms; returns what done() says then. */
 bool spin_until(struct loop *l, bool (*done)(const void *data), const void *data, unsigned timeout_ms);
 void spin_for(struct loop *l, unsigned ms);
