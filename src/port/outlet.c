@@ -101,6 +101,14 @@ static void enqueue(struct outlet *o, const char *data, size_t n)
     }
 }
 
+static void pass_on(struct outlet *o, const char *data, size_t n)
+{
+    size_t done = queued(o) == 0 ? write_some(o, data, n) : 0;
+
+    if (done < n && !o->broken)
+        enqueue(o, data + done, n - done);
+}
+
 /* The drop ends when the queue is empty: with a slow reader, a line about every few lines that had to go
  * would be all that gets through. */
 static void end_of_drop(struct outlet *o)
@@ -110,7 +118,7 @@ static void end_of_drop(struct outlet *o)
                      o->dropped);
 
     o->dropped = 0;
-    outlet_write(o, text, (size_t) n);
+    pass_on(o, text, (size_t) n);
 }
 
 static void flush_queue(struct outlet *o)
@@ -154,8 +162,6 @@ int outlet_new(struct loop *l, int fd, struct outlet **ret)
 
 void outlet_write(struct outlet *o, const char *line, size_t n)
 {
-    size_t done = 0;
-
     if (o->broken)
         return;
     if (o->dropped > 0 && queued(o) == 0)
@@ -164,10 +170,7 @@ void outlet_write(struct outlet *o, const char *line, size_t n)
         o->dropped++;
         return;
     }
-    if (queued(o) == 0)
-        done = write_some(o, line, n);
-    if (done < n && !o->broken)
-        enqueue(o, line + done, n - done);
+    pass_on(o, line, n);
 }
 
 void outlet_free(struct outlet *o)
