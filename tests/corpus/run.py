@@ -176,7 +176,7 @@ def main():
     directories = parser.parse_args().directories
     try:
         passed = [measure(directory) for directory in directories]
-    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+    except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
         sys.exit(f"run.py: {error}")
     return 0 if all(passed) else 1
 
