@@ -13,30 +13,6 @@
 #include "daemon/torn.h"
 #include "port/notify.h"
 
-static void on_preflight_progress(void *userdata)
-{
-    struct supervisor *s = userdata;
-
-    progress_note(s->progress, SIGN_PROBE);
-    supervisor_post(s, FSM_PROGRESS);
-}
-
-static void on_preflight(const struct preflight_result *r, void *userdata)
-{
-    struct supervisor *s = userdata;
-
-    if (r->passed) {
-        supervisor_post(s, FSM_PREFLIGHT_PASSED);
-        return;
-    }
-    if (r->output)
-        watcher_text(s->watcher, r->output, r->output_len);
-    s->epoch.status = r->exit_status;
-    if (r->foreign_owner)
-        s->epoch.foreign_owner = strdup(r->foreign_owner);
-    supervisor_post(s, FSM_PREFLIGHT_FAILED);
-}
-
 /* What a reload has left for the next server. */
 static void watch_newest(struct supervisor *s)
 {
@@ -77,17 +53,15 @@ static void start_preflight(struct supervisor *s)
 {
     int r;
 
-    preflight_free(s->preflight);
-    s->preflight = NULL;
+    preflight_cancel(s->preflight);
     begin_epoch(s);
     r = make_environment(s);
-    if (r == 0)
-        r = preflight_start(s->loop, s->epoch.generation->config, s->epoch.environment,
-                            on_preflight_progress, on_preflight, s, &s->preflight);
-    if (r < 0) {
-        log_say(s->log, LOG_WARNING, "Cannot run the preflight, starting without: %s", strerror(-r));
-        supervisor_post(s, FSM_PREFLIGHT_PASSED);
+    if (r == 0) {
+        preflight_begin(s->preflight, s->epoch.generation->config, s->epoch.environment);
+        return;
     }
+    log_say(s->log, LOG_WARNING, "Cannot run the preflight, starting without: %s", strerror(-r));
+    supervisor_post(s, FSM_PREFLIGHT_PASSED);
 }
 
 static void on_server_exit(const struct child_exit *e, void *userdata)
@@ -227,6 +201,8 @@ void actions_release_epoch(struct supervisor *s)
     caches_release(&s->epoch.caches);
     free(s->epoch.foreign_owner);
     free(s->epoch.stuck);
+    free(s->epoch.waits_for);
+    free(s->epoch.gpu_held);
     dump_free(s->epoch.dump);
     strv_free(s->epoch.pending);
     strv_free(s->epoch.words);
@@ -241,8 +217,7 @@ void actions_run(struct supervisor *s, enum fsm_action_kind action)
         start_preflight(s);
         break;
     case FSM_ACTION_CANCEL_PREFLIGHT:
-        preflight_free(s->preflight);
-        s->preflight = NULL;
+        preflight_cancel(s->preflight);
         break;
     case FSM_ACTION_SPAWN:
         spawn(s);

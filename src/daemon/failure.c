@@ -186,6 +186,7 @@ static void report(struct supervisor *s, const struct circumstances *circumstanc
     struct report_progress progress = last_progress(s);
     struct report_dump dump;
 
+    facts.gpu_held = s->epoch.gpu_held;
     if (s->epoch.processes && !s->epoch.served)
         facts.progress = &progress;
     if (s->epoch.dump) {

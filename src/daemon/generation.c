@@ -2,6 +2,11 @@
 #include "daemon/generation.h"
 
 #include <errno.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "port/child.h"
+#include "port/gpu.h"
 
 /* How long a dump's command may be late, which has a time-out of its own. */
 #define DUMP_MARGIN_USEC (5 * USEC_PER_SEC)
@@ -38,12 +43,21 @@ void generation_unref(struct generation *g)
     free(g);
 }
 
+/* Without probes the preflight is still the place to wait for memory. */
+static bool waits_for_gpus(const struct config *c)
+{
+    _cleanup_strv_ char **environment = NULL;
+
+    return c->restart.gpu_wait_usec > 0 &&
+           child_environment(environ, c->server.environment, &environment) == 0 && gpu_has_tool(environment);
+}
+
 struct fsm_limits generation_limits(const struct generation *g)
 {
     const struct config *c = g->config;
 
     return (struct fsm_limits){
-        .preflight = c->start.preflight,
+        .preflight = c->start.preflight || waits_for_gpus(c),
         .mode = c->restart.mode,
         .stall_usec = c->start.stall_usec,
         .load_timeout_usec = c->start.load_timeout_usec,

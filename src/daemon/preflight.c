@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "daemon/gpu_wait.h"
 #include "port/command.h"
 #include "port/http.h"
 #include "port/netowner.h"
@@ -12,11 +13,11 @@
 
 struct preflight {
     struct loop *loop;
+    const struct preflight_events *events;
+    void *userdata;
     const struct config *config;
     char *const *environment;
-    preflight_progress_fn progress;
-    preflight_fn fn;
-    void *userdata;
+    struct gpu_wait *gpu_wait;
     struct loop_timer *timer; /* the next step, from the loop */
     struct command *command;
     size_t probe; /* the one under way or next */
@@ -24,7 +25,7 @@ struct preflight {
 
 static void finish(struct preflight *p, const struct preflight_result *r)
 {
-    p->fn(r, p->userdata);
+    p->events->done(r, p->userdata);
 }
 
 static void on_probe(const struct command_result *r, void *userdata)
@@ -33,7 +34,7 @@ static void on_probe(const struct command_result *r, void *userdata)
     int status = r->spawn_error < 0 ? 0 : command_exit_status(r);
 
     if (status == 0) {
-        p->progress(p->userdata);
+        p->events->progress(p->userdata);
         p->probe++;
         loop_timer_set(p->timer, 0);
         return;
@@ -68,7 +69,7 @@ static void next_probe(struct preflight *p)
 
     command_free(p->command);
     p->command = NULL;
-    if (p->probe == p->config->n_probes) {
+    if (!p->config->start.preflight || p->probe == p->config->n_probes) {
         finish(p, &(struct preflight_result){ .passed = true });
         return;
     }
@@ -82,7 +83,7 @@ static void next_probe(struct preflight *p)
 static void on_timer(void *userdata)
 {
     struct preflight *p = userdata;
-    _cleanup_free_ char *owner = p->probe == 0 ? port_owner(p) : NULL;
+    _cleanup_free_ char *owner = p->config->start.preflight && p->probe == 0 ? port_owner(p) : NULL;
 
     if (owner)
         finish(p, &(struct preflight_result){ .foreign_owner = owner });
@@ -90,28 +91,64 @@ static void on_timer(void *userdata)
         next_probe(p);
 }
 
-int preflight_start(struct loop *l, const struct config *config, char *const *environment,
-                    preflight_progress_fn progress, preflight_fn fn, void *userdata, struct preflight **ret)
+static void on_gpu_waiting(const char *held, void *userdata)
+{
+    struct preflight *p = userdata;
+
+    p->events->progress(p->userdata);
+    p->events->waiting(held, p->userdata);
+}
+
+static void on_gpu_done(const char *held, void *userdata)
+{
+    struct preflight *p = userdata;
+
+    if (held)
+        p->events->held(held, p->userdata);
+    p->events->progress(p->userdata);
+    loop_timer_set(p->timer, 0);
+}
+
+static const struct gpu_wait_events gpu_wait_events = {
+    .waiting = on_gpu_waiting,
+    .done = on_gpu_done,
+};
+
+int preflight_new(struct loop *l, const struct preflight_events *events, void *userdata, struct preflight **ret)
 {
     _cleanup_(preflight_freep) struct preflight *p = calloc(1, sizeof *p);
     int r;
 
     if (!p)
         return -ENOMEM;
-    *p = (struct preflight){
-        .loop = l,
-        .config = config,
-        .environment = environment,
-        .progress = progress,
-        .fn = fn,
-        .userdata = userdata,
-    };
-    r = loop_timer_new(l, on_timer, p, &p->timer);
+    *p = (struct preflight){ .loop = l, .events = events, .userdata = userdata };
+    r = gpu_wait_new(l, &gpu_wait_events, p, &p->gpu_wait);
+    if (r == 0)
+        r = loop_timer_new(l, on_timer, p, &p->timer);
     if (r < 0)
         return r;
-    loop_timer_set(p->timer, 0);
     *ret = steal_pointer(&p);
     return 0;
+}
+
+void preflight_begin(struct preflight *p, const struct config *config, char *const *environment)
+{
+    preflight_cancel(p);
+    p->config = config;
+    p->environment = environment;
+    p->probe = 0;
+    if (config->restart.gpu_wait_usec > 0)
+        gpu_wait_begin(p->gpu_wait, environment, config->restart.gpu_wait_usec);
+    else
+        loop_timer_set(p->timer, 0);
+}
+
+void preflight_cancel(struct preflight *p)
+{
+    gpu_wait_cancel(p->gpu_wait);
+    loop_timer_set(p->timer, USEC_INFINITY);
+    command_free(p->command);
+    p->command = NULL;
 }
 
 void preflight_free(struct preflight *p)
@@ -119,6 +156,7 @@ void preflight_free(struct preflight *p)
     if (!p)
         return;
     command_free(p->command);
+    gpu_wait_free(p->gpu_wait);
     loop_timer_free(p->timer);
     free(p);
 }

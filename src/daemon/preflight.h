@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The ground checked before a load of many minutes: is the port free, and do the profile's probes pass? */
+/* The ground checked before a load of many minutes: is the GPUs' memory free again, is the port free, and do the
+ * profile's probes pass? */
 
 #include "core/config/config.h"
 #include "port/loop.h"
@@ -16,18 +17,26 @@ struct preflight_result {
     const char *foreign_owner; /* "PID 4242 (nginx)" who has the port, else NULL */
 };
 
-/* Called after each probe that passed: the ground is being checked, and that takes time. */
-typedef void (*preflight_progress_fn)(void *userdata);
-typedef void (*preflight_fn)(const struct preflight_result *r, void *userdata);
+struct preflight_events {
+    /* The ground is being checked, and that takes time: after each probe that passed, at each look at the GPUs. */
+    void (*progress)(void *userdata);
+    /* GPU memory is waited for; what is in the way. Borrowed until the call returns. */
+    void (*waiting)(const char *held, void *userdata);
+    /* That was long enough; what is still in the way. */
+    void (*held)(const char *held, void *userdata);
+    /* Exactly once. */
+    void (*done)(const struct preflight_result *r, void *userdata);
+};
 
 struct preflight;
 
-/* Runs the probes one after the other, in `environment`; `fn` is called exactly once from the loop, unless
- * preflight_free() comes first. A probe that cannot be started at all is skipped: it proves nothing about
- * the server. */
-must_check int preflight_start(struct loop *l, const struct config *config, char *const *environment,
-                               preflight_progress_fn progress, preflight_fn fn, void *userdata,
-                               struct preflight **ret);
-/* Ends the probe under way. Not from within `fn`. */
+must_check int preflight_new(struct loop *l, const struct preflight_events *events, void *userdata,
+                             struct preflight **ret);
+/* Waits for the GPUs (Restart.GPUWaitSec=), then, with Start.Preflight=yes, runs the probes one after the other, in
+ * `environment`; `done` is called from the loop, unless preflight_cancel() comes first. A probe that cannot be started
+ * at all is skipped: it proves nothing about the server. Both are borrowed until then. */
+void preflight_begin(struct preflight *p, const struct config *config, char *const *environment);
+/* Ends what is under way, if anything. Not from within an event. */
+void preflight_cancel(struct preflight *p);
 void preflight_free(struct preflight *p);
 DEFINE_CLEANUP(struct preflight *, preflight_free);

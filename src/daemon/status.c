@@ -195,7 +195,7 @@ static void append_silence(struct strbuf *b, const struct status *s)
 
 static void append_starting(struct strbuf *b, const struct status *s)
 {
-    strbuf_append(b, s->step && s->phase == PHASE_LOADING ? s->step : phase_text(s->phase));
+    strbuf_append(b, s->step ? s->step : phase_text(s->phase));
     if (s->canary)
         strbuf_appendf(b, " (%s)", s->canary);
     strbuf_append(b, ", ");

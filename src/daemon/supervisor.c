@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "daemon/actions.h"
 #include "daemon/failure.h"
+#include "daemon/ground.h"
 #include "daemon/reload.h"
 #include "daemon/reporter.h"
 #include "daemon/torn.h"
@@ -348,6 +349,8 @@ static int open_handles(struct supervisor *s, char ***ret_errors)
     if (r == 0)
         r = loop_timer_new(s->loop, on_deadline, s, &s->timer);
     if (r == 0)
+        r = preflight_new(s->loop, &ground_events, s, &s->preflight);
+    if (r == 0)
         r = progress_new(s->loop, s->limits.stall_usec, on_progress, s, &s->progress);
     if (r == 0)
         r = prover_new(s->loop, s->config, &prover_events, s, &s->prover);
@@ -431,7 +434,9 @@ struct status supervisor_status(const struct supervisor *s)
         .state = fsm_unit_state(&s->fsm),
         .phase = s->fsm.phase,
         .reason = s->reason,
-        .step = s->fsm.phase == PHASE_LOADING ? s->epoch.step : NULL,
+        .step = s->fsm.phase == PHASE_LOADING     ? s->epoch.step
+                : s->fsm.phase == PHASE_PREFLIGHT ? s->epoch.waits_for
+                                                  : NULL,
         .epoch = s->fsm.epoch,
         .attempt = s->fsm.attempt,
         .server_pid = s->fsm.alive && s->epoch.child ? child_pid(s->epoch.child) : 0,

@@ -66,6 +66,8 @@ struct epoch {
     enum phase failed_in;
     uint64_t oom_kills;
     char *foreign_owner;
+    char *waits_for;    /* in preflight: GPU memory, and who holds it; NULL */
+    char *gpu_held;     /* what the preflight waited for in vain */
     char *stuck;        /* which process survived SIGKILL */
     struct dump *dump;  /* NULL: nothing hung */
 };

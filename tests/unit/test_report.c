@@ -173,6 +173,7 @@ static void tell_story(struct story *s)
         .ended = {.monotonic = 642 * USEC_PER_SEC, .realtime = UINT64_C(1767323677000006)}, .phases = s->phases,
         .n_phases = 2, .command = s->command, .environment = s->environment, .circumstances = &s->circumstances,
         .cause = &s->cause, .decision = &s->decision, .progress = &s->progress, .dump = &s->dump,
+        .gpu_held = "GPU 0: 38.4 GiB in use, PID 7 (x) " SECRET,
     };
 }
 

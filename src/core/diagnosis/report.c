@@ -204,6 +204,7 @@ int report_json(const struct report_facts *facts, json_t **ret)
     add_decision(&b, facts->decision);
     add_ending(&b, facts->circumstances);
     add_phases(&b, facts);
+    build_set_text(&b, b.root, "gpu_held", facts->gpu_held);
     if (facts->progress)
         add_progress(&b, facts->progress);
     if (facts->dump)

@@ -55,6 +55,7 @@ struct report_facts {
     const struct circumstances *circumstances;
     const struct root_cause *cause;
     const struct decision *decision;
+    const char *gpu_held; /* GPU memory that was not free when it began, and by whom; NULL */
     const struct report_progress *progress; /* NULL: it was READY, or never started */
     const struct report_dump *dump; /* NULL: there was none */
 };
