@@ -36,6 +36,7 @@ class World:
         self.state = f"/var/lib/coalmine/{server.name}"
         self.reports = 0
         self.records = 0
+        self.reloads = 0
 
     # Events: each returns how many reports and how many failure records it must lead to
 
@@ -78,12 +79,43 @@ class World:
 
     def restart_server(self):
         before = self.server.status()["server_pid"]
-        self.machine.wait_until(lambda: self.server.bus("State") == "active", what="the bus")
+        self._await_bus()
         self.server.ctl("restart", self.server.name)
         self.machine.wait_until(
             lambda: self.server.status()["server_pid"] not in (before, 0), what="another server"
         )
         return 0, 0
+
+    def reload(self):
+        """In every other of them nothing usable is read, which changes nothing."""
+        self.reloads += 1
+        self.server.reconfigure({"Canary greedy.MaxTokens": self.reloads % 2 * 8 or "none"})
+        self._await_bus()
+        done = self.machine.systemctl("reload", self.server.unit, check=False)
+        assert (done.returncode == 0) == (self.reloads % 2 == 1), done
+        self.server.reconfigure({"Canary greedy.MaxTokens": 8})
+        return 0, 0
+
+    def die_during_a_reload(self):
+        self.server.reconfigure({"Canary greedy.MaxTokens": 8})
+        self.machine.systemctl("reload", "--no-block", self.server.unit)
+        done = self.kill_server()
+        self.machine.wait_until(
+            lambda: self.server.unit not in self.machine.systemctl("list-jobs").stdout, SETTLE_SEC, what="the reload"
+        )
+        return done
+
+    def die_during_a_pause(self):
+        self._await_bus()
+        self.server.ctl("pause", self.server.name)
+        self._kill(self.server.status()["server_pid"])
+        self.server.wait_phase("cooling")
+        self._await_bus()
+        self.server.ctl("resume", self.server.name)
+        return 1, 1
+
+    def _await_bus(self):
+        self.machine.wait_until(lambda: self.server.bus("State"), what="the bus")
 
     def fail_on_a_full_disk(self):
         """The failure is in the journal alone."""
@@ -164,6 +196,9 @@ def test_chaos_changes_no_truth(world):
         world.stop_and_start,
         world.restart_unit,
         world.restart_server,
+        world.reload,
+        world.die_during_a_reload,
+        world.die_during_a_pause,
         world.fail_on_a_full_disk,
     ]
     choice = random.Random(SEED)
