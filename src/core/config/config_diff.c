@@ -8,61 +8,72 @@
 
 /* Values */
 
-static bool same_string(char *const *a, char *const *b)
+static bool same_string(const void *a, const void *b)
 {
-    return str_equal(*a, *b);
+    char *const *x = a, *const *y = b;
+
+    return str_equal(*x, *y);
 }
 
-static bool same_vector(char **const *a, char **const *b)
+static bool same_vector(const void *a, const void *b)
 {
-    return strv_equal(*a, *b);
+    char **const *x = a, **const *y = b;
+
+    return strv_equal(*x, *y);
 }
 
-static bool same_bool(const bool *a, const bool *b)
+static bool same_bool(const void *a, const void *b)
 {
-    return *a == *b;
+    const bool *x = a, *y = b;
+
+    return *x == *y;
 }
 
-static bool same_number(const uint64_t *a, const uint64_t *b)
+static bool same_number(const void *a, const void *b)
 {
-    return *a == *b;
+    const uint64_t *x = a, *y = b;
+
+    return *x == *y;
 }
 
-static bool same_real(const double *a, const double *b)
+static bool same_real(const void *a, const void *b)
 {
-    return *a <= *b && *a >= *b;
+    const double *x = a, *y = b;
+
+    return *x <= *y && *x >= *y;
 }
 
-static bool same_int(const int *a, const int *b)
+static bool same_int(const void *a, const void *b)
 {
-    return *a == *b;
+    const int *x = a, *y = b;
+
+    return *x == *y;
 }
 
-static bool same_choice(const unsigned *a, const unsigned *b)
+static bool same_choice(const void *a, const void *b)
 {
-    return *a == *b;
+    const unsigned *x = a, *y = b;
+
+    return *x == *y;
 }
+
+typedef bool same_fn(const void *a, const void *b);
 
 /* Of each type, what its C type is compared by. */
-static bool same_value(const struct config_key *k, const void *a, const void *b)
-{
-    switch (k->type) {
-#define X(constant, c_type, text)                                                              \
-    case constant:                                                                             \
-        return _Generic(*(c_type *) NULL, char *: same_string, char **: same_vector,           \
-                        bool: same_bool, uint64_t: same_number, double: same_real,             \
-                        int: same_int, unsigned: same_choice)(a, b);
-        CONFIG_TYPES(X)
+static same_fn *const same_values[] = {
+#define X(constant, c_type, text)                                                        \
+    [constant] = _Generic((c_type[1]){}, char **: same_string, char ***: same_vector,    \
+                          bool *: same_bool, uint64_t *: same_number, double *: same_real, \
+                          int *: same_int, unsigned *: same_choice),
+    CONFIG_TYPES(X)
 #undef X
-    }
-    return false;
-}
+};
 
 /* Sections */
 
 static bool same_key(const struct config_key *k, const void *a, const void *b)
 {
-    return same_value(k, config_field_at(a, k), config_field_at(b, k));
+    return same_values[k->type](config_field_at(a, k), config_field_at(b, k));
 }
 
 bool config_same_section(const struct config *a, const struct config *b, enum config_section_id section,
