@@ -78,9 +78,6 @@ static int start(struct bus *b, bool user)
 {
     int r = user ? sd_bus_open_user(&b->sd) : sd_bus_open_system(&b->sd);
 
-    if (r < 0)
-        return r;
-    r = sd_bus_set_exit_on_disconnect(b->sd, false);
     return r < 0 ? r : 0;
 }
 
