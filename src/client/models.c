@@ -54,9 +54,9 @@ static void on_answer(const struct http_answer *a, void *userdata)
     finish(m, a, verdict);
 }
 
-int models_find(struct client *c, models_fn fn, void *userdata, struct models **ret)
+int models_find(struct client *c, models_fn fn, void *userdata, struct models **ret, const char **ret_why)
 {
-    const char *path = client_config(c)->server.models_path, *why;
+    const char *path = client_config(c)->server.models_path;
     bool index = str_ends_with(path, INDEX_PATH);
     struct http_request request = {
         .path = path,
@@ -71,7 +71,7 @@ int models_find(struct client *c, models_fn fn, void *userdata, struct models **
     if (!m)
         return -ENOMEM;
     *m = (struct models){ .client = c, .fn = fn, .userdata = userdata };
-    r = client_start(c, NULL, &request, on_answer, m, &m->transfer, &why);
+    r = client_start(c, NULL, &request, on_answer, m, &m->transfer, ret_why);
     if (r < 0)
         free(m);
     else

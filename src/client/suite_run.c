@@ -96,9 +96,11 @@ static void on_models(enum verdict verdict, const char *detail, void *userdata)
 static void begin(void *userdata)
 {
     struct suite_run *s = userdata;
+    const char *why = NULL;
+    int r = models_find(s->client, on_models, s, &s->models, &why);
 
-    if (models_find(s->client, on_models, s, &s->models) < 0)
-        finish(s, VERDICT_NONE, "the server cannot be asked: key file or memory");
+    if (r < 0)
+        finish(s, VERDICT_NONE, r == -EINVAL ? why : strerrordesc_np(-r));
 }
 
 int suite_run_start(struct client *c, char *const *names, usec_t patience_usec,

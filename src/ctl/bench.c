@@ -281,14 +281,15 @@ static void bench_release(struct bench *b)
 
 static int measure(struct bench *b, const struct config *c, const char *svg)
 {
+    const char *why = NULL;
     int r = loop_new(&b->loop);
 
     if (r == 0)
         r = client_new(b->loop, c, &b->client);
     if (r == 0)
-        r = models_find(b->client, on_models, b, &b->models);
+        r = models_find(b->client, on_models, b, &b->models, &why);
     if (r < 0)
-        return ctl_fail(CTL_FAILED, "cannot begin: %s", strerror(-r));
+        return ctl_fail(CTL_FAILED, "cannot begin: %s", why ? why : strerror(-r));
     loop_run(b->loop);
     if (b->json)
         (void) print_json(b);

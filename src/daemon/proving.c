@@ -145,12 +145,15 @@ static enum setback setback_of(const struct proving *p, enum verdict verdict, us
     return verdict_may_improve(verdict) ? SETBACK_COUNT : SETBACK_FAIL;
 }
 
-/* A server that breaks the connection of every canary and lives on is not waited for either. */
+/* A server that breaks the connection of every canary and lives on is not waited for either. What a server
+ * says of its models before it generates is not held against it; that it cannot be asked is our own fault. */
 static bool tried_enough(struct proving *p, enum verdict verdict, enum setback setback)
 {
     bool counts = setback == SETBACK_COUNT || verdict == VERDICT_RESET;
 
-    return p->stage == STAGE_SUITE && counts && ++p->tries >= SUITE_TRIES;
+    if (p->stage != STAGE_SUITE && verdict != VERDICT_NONE)
+        return false;
+    return counts && ++p->tries >= SUITE_TRIES;
 }
 
 static void suffer(struct proving *p, enum verdict verdict, usec_t took)
@@ -237,6 +240,18 @@ static void on_models(enum verdict verdict, const char *detail, void *userdata)
     suffer(p, verdict, 0);
 }
 
+/* A key that cannot be read now may be there in a moment. */
+static void find_model(struct proving *p)
+{
+    const char *why = NULL;
+    int r = models_find(p->client, on_models, p, &p->models, &why);
+
+    if (r == -EINVAL)
+        on_models(VERDICT_NONE, why, p);
+    else if (r < 0)
+        again_later(p);
+}
+
 static void on_knock(int error, void *userdata)
 {
     struct proving *p = userdata;
@@ -275,8 +290,7 @@ static void on_timer(void *userdata)
             again_later(p);
         break;
     case STAGE_MODEL:
-        if (models_find(p->client, on_models, p, &p->models) < 0)
-            again_later(p);
+        find_model(p);
         break;
     case STAGE_SUITE:
         suite_step(p);

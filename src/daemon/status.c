@@ -163,7 +163,7 @@ static void append_proof(struct strbuf *b, const struct proof *p)
 {
     char text[FORMAT_TIMESPAN_MAX];
 
-    if (!p->canary && p->verdict == VERDICT_NONE)
+    if (!p->canary && p->verdict == VERDICT_NONE && !p->detail)
         return;
     strbuf_appendf(b, "; canary %s: %s", p->canary ? p->canary : "(model list)", verdict_name(p->verdict));
     if (p->verdict == VERDICT_GENERATED)

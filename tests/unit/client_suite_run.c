@@ -159,8 +159,9 @@ static void tritons_index(void unused **state)
     _cleanup_scene_ struct scene s = scene_new(&script, 1, "[Server]\nModelsPath=/v2/repository/index\n");
     _cleanup_free_ char *request = NULL;
     struct models *m = NULL;
+    const char *why = NULL;
 
-    assert_int_equal(models_find(s.client, on_models, &s, &m), 0);
+    assert_int_equal(models_find(s.client, on_models, &s, &m, &why), 0);
     world_run_to_stop(s.loop);
     request = fake_http_request(s.fake);
     assert_non_null(str_after(request, "POST /v2/repository/index HTTP/1.1\r\n"));

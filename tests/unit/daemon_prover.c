@@ -118,6 +118,7 @@ static void starts(void unused **state)
         {"no list", SUITE, {KNOCK, REJECTED, GOOD, GOOD}, 4,
          "port-open|canary-sent|x generated|y generated|suite-passed|"},
         {"another model", SUITE "[Server]\nModel=n\n", {KNOCK, LIST}, 2, "port-open|suite-failed|"},
+        {"no such key", SUITE "[Server]\nAPIKeyFile=/nonexistent\n", {KNOCK}, 1, "port-open|suite-failed|"},
         {"no such file", SUITE "[Canary x]\nBodyFile=/nonexistent\n", {KNOCK, LIST}, 2,
          "port-open|canary-sent|x none|x none|x none|x none|x none|suite-failed|"},
     };
