@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/hash.h"
 #include "base/str.h"
 #include "core/canary/json_text.h"
 
@@ -42,18 +43,6 @@ enum motion activity_compare(const struct activity *before, const struct activit
         return MOTION_WORKING;
     return now->running > 0 ? MOTION_STUCK : MOTION_IDLE;
 }
-
-/* FNV-1a */
-static uint64_t mix(uint64_t hash, const void *data, size_t n)
-{
-    const unsigned char *bytes = data;
-
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
-#define HASH_START UINT64_C(14695981039346656037)
 
 int activity_reader_new(const struct live_config *live, struct activity_reader **ret)
 {
@@ -179,7 +168,7 @@ static uint64_t mix_integer(uint64_t hash, const json_t *value)
 {
     json_int_t n = json_integer_value(value);
 
-    return mix(hash, &n, sizeof(n));
+    return hash_bytes(hash, &n, sizeof(n));
 }
 
 static uint64_t mix_slot(uint64_t hash, const json_t *slot)
@@ -242,7 +231,7 @@ int activity_reader_end(struct activity_reader *r, struct activity *ret)
     end_line(r);
     *ret = (struct activity){
         .known = r->known,
-        .mark = mix(HASH_START, r->progress, strv_length(r->progress_metrics) * sizeof(*r->progress)),
+        .mark = hash_bytes(HASH_START, r->progress, strv_length(r->progress_metrics) * sizeof(*r->progress)),
         .running = r->running,
     };
     return 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/hash.h"
 #include "base/str.h"
 #include "core/canary/expect.h"
 #include "core/canary/harvest.h"
@@ -182,21 +183,13 @@ static double rate_of(const struct judge *j, uint64_t tokens, usec_t total)
     return total > 0 ? (double) tokens * (double) USEC_PER_SEC / (double) total : 0;
 }
 
-/* FNV-1a */
-static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char) bytes[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static uint64_t hash_text(const struct harvest *h)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash;
 
     if (h->text_bytes == 0)
         return 0;
-    hash = hash_bytes(hash, h->text.data, h->text.len);
+    hash = hash_bytes(HASH_START, h->text.data, h->text.len);
     return hash_bytes(hash, h->thoughts.data, h->thoughts.len);
 }
 
