@@ -38,9 +38,12 @@ static int locate(struct instance *i, const struct paths *paths)
     return i->runtime_dir && i->state_dir ? 0 : -ENOMEM;
 }
 
-/* Returns the open run-time directory, or -ENOENT where no place has one. */
+/* Returns the open run-time directory, or -ENOENT where no place has one. A place that may not be looked at does
+ * not keep us from the next. */
 static int find(struct instance *i)
 {
+    int absent = -ENOENT;
+
     for (size_t n = 0; n < ARRAY_SIZE(places); n++) {
         _cleanup_(paths_release) struct paths paths = {};
         int r = places[n](&paths), fd;
@@ -48,8 +51,10 @@ static int find(struct instance *i)
         if (r < 0)
             return r;
         fd = open_below(paths.runtime, i->name);
-        if (fd == -ENOENT)
+        if (fd == -ENOENT || fd == -EACCES) {
+            absent = fd;
             continue;
+        }
         if (fd < 0)
             return fd;
         r = locate(i, &paths);
@@ -58,7 +63,7 @@ static int find(struct instance *i)
         (void) close_fd(fd);
         return r;
     }
-    return -ENOENT;
+    return absent;
 }
 
 static json_t *read_status(int dir_fd)

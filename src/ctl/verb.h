@@ -19,6 +19,7 @@ enum { CTL_OK = 0, CTL_FAILED = 1, CTL_USAGE = 2 };
     X(ctl_run_canary, "run-canary", "[--json] NAME", "Send the live canary now and tell its verdict")  \
     X(ctl_canary, "canary", "[OPTIONS] NAME|--url=URL", "Run the whole suite now against any server")     \
     X(ctl_bench, "bench", "[OPTIONS] NAME|--url=URL", "Measure throughput and latency over concurrency")     \
+    X(ctl_endpoint, "endpoint", "NAME", "HOST:PORT or socket of the running server")                    \
     X(ctl_list, "list", "[--json]", "All instances")                                                   \
     X(ctl_check, "check", "[NAME|FILE...]", "Check configuration and catalog without starting anything") \
     X(ctl_cat_config, "cat-config", "[--json] NAME|FILE", "What is in force and where it comes from")
