@@ -385,7 +385,7 @@ INSTALLED = $(PROGRAMS:%=%:$(BINDIR):755) \
 	$(call in_dir,$(wildcard units/*.conf),$(DBUSDIR)) \
 	$(foreach m,$(MANPAGES),$(m):$(MANDIR)/man$(patsubst .%,%,$(suffix $(m))):644) \
 	$(call in_dir,$(wildcard docs/*.schema.json),$(DATADIR)) \
-	$(call in_dir,README.md LICENSE,$(DOCDIR)) \
+	$(call in_dir,README.md LICENSE docs/units.md,$(DOCDIR)) \
 	$(call in_dir,$(wildcard completions/bash/*),$(BASHCOMPDIR)) \
 	$(call in_dir,$(wildcard completions/zsh/*),$(ZSHCOMPDIR)) \
 	$(call in_dir,$(wildcard completions/fish/*),$(FISHCOMPDIR))
