@@ -203,6 +203,7 @@ static void on_canary(struct judgement *j, void *userdata)
         suffer(p, verdict, took);
         return;
     }
+    emit(p, FSM_PROGRESS);
     p->tries = 0;
     p->pause_usec = config_of(p)->start.probe_usec;
     p->suite_next++;

@@ -177,13 +177,14 @@ static void hostile_answers_are_cheap(void unused **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct fake_http *fake = fake_http_new(NULL, &rows[i].script, 1);
-        _cleanup_scene_ struct scene s = scene_new(fake_http_base(fake), rows[i].lines);
+        _cleanup_free_ char *lines = str_format("%sTimeoutSec=50s\n", rows[i].lines);
+        _cleanup_scene_ struct scene s = scene_new(fake_http_base(fake), lines);
         usec_t before = world_now();
         size_t peak = peak_bytes();
         struct judgement j = run(&s, false);
 
         assert_row(rows[i].name, j.verdict == VERDICT_TOO_LARGE);
-        assert_row(rows[i].name, world_now() - before < 10 * USEC_PER_SEC);
+        assert_row(rows[i].name, world_now() - before < WORLD_LIMIT);
         if (peak_bytes() - peak > MEMORY_MAX)
             fail_msg("%s: %zu more bytes", rows[i].name, peak_bytes() - peak);
         judgement_release(&j);

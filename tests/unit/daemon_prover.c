@@ -97,26 +97,26 @@ static void starts(void unused **state)
         const char *heard;
     } rows[] = {
         {"healthy", SUITE, {KNOCK, LIST, GOOD, GOOD}, 4,
-         "port-open|canary-sent|x generated|y generated|suite-passed|"},
+         "port-open|canary-sent|x generated|progress|y generated|progress|suite-passed|"},
         {"loading", SUITE, {KNOCK, LOADING, LOADING, LIST, LOADING, GOOD, GOOD}, 7,
-         "port-open|canary-sent|x not-ready|x generated|y generated|suite-passed|"},
+         "port-open|canary-sent|x not-ready|x generated|progress|y generated|progress|suite-passed|"},
         {"an optional one is rejected", SUITE, {KNOCK, LIST, GOOD, REJECTED}, 4,
-         "port-open|canary-sent|x generated|y http-4xx let off|suite-passed|"},
+         "port-open|canary-sent|x generated|progress|y http-4xx let off|progress|suite-passed|"},
         {"the other is rejected", SUITE, {KNOCK, LIST, REJECTED}, 3,
          "port-open|canary-sent|x http-4xx|suite-failed|"},
         {"an error that passes", SUITE, {KNOCK, LIST, BAD, GOOD, BAD, GOOD}, 6,
-         "port-open|canary-sent|x http-5xx|x generated|y http-5xx|y generated|suite-passed|"},
+         "port-open|canary-sent|x http-5xx|x generated|progress|y http-5xx|y generated|progress|suite-passed|"},
         {"an error that does not", SUITE, {KNOCK, LIST, BAD}, 3,
          "port-open|canary-sent|x http-5xx|x http-5xx|x http-5xx|x http-5xx|x http-5xx|suite-failed|"},
         {"a connection that breaks", SUITE, {KNOCK, LIST, BROKEN, KNOCK, GOOD, GOOD}, 6,
-         "port-open|canary-sent|x reset|x generated|y generated|suite-passed|"},
+         "port-open|canary-sent|x reset|x generated|progress|y generated|progress|suite-passed|"},
         {"all that break", SUITE,
          {KNOCK, LIST, BROKEN, KNOCK, BROKEN, KNOCK, BROKEN, KNOCK, BROKEN, KNOCK}, 10,
          "port-open|canary-sent|x reset|x reset|x reset|x reset|x reset|suite-failed|"},
         {"silence", SUITE "[Canary x]\nFirstTimeoutSec=200ms\n", {KNOCK, LIST, SILENT}, 3,
          "port-open|canary-sent|x timeout|suite-failed|"},
         {"no list", SUITE, {KNOCK, REJECTED, GOOD, GOOD}, 4,
-         "port-open|canary-sent|x generated|y generated|suite-passed|"},
+         "port-open|canary-sent|x generated|progress|y generated|progress|suite-passed|"},
         {"another model", SUITE "[Server]\nModel=n\n", {KNOCK, LIST}, 2, "port-open|suite-failed|"},
         {"no such key", SUITE "[Server]\nAPIKeyFile=/nonexistent\n", {KNOCK}, 1, "port-open|suite-failed|"},
         {"no such file", SUITE "[Canary x]\nBodyFile=/nonexistent\n", {KNOCK, LIST}, 2,
@@ -227,9 +227,9 @@ static void reloads(void unused **state)
         struct fake_script scripts[6];
         size_t n;
     } rows[] = {
-        {SUITE "[Report]\nKeep=7\n", "port-open|canary-sent|x generated|y generated|suite-passed|",
+        {SUITE "[Report]\nKeep=7\n", "port-open|canary-sent|x generated|progress|y generated|progress|suite-passed|",
          {KNOCK, LIST, slow, GOOD}, 4},
-        {"[Start]\nSuite=y\n", "port-open|canary-sent|y generated|suite-passed|",
+        {"[Start]\nSuite=y\n", "port-open|canary-sent|y generated|progress|suite-passed|",
          {KNOCK, LIST, slow, KNOCK, LIST, GOOD}, 6},
     };
 
