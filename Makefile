@@ -404,10 +404,10 @@ define uninstall_row
 
 endef
 
-# The units in the tree name /usr/bin; an installed one names where the programs really are.
+# The units in the tree name paths below /usr; an installed one names where things really are.
 $(BUILD)/units/%: units/% $(BUILD)/flags
 	@mkdir -p $(@D)
-	@sed 's|/usr/bin/coalmine|$(BINDIR)/coalmine|g' $< > $@
+	@sed 's|/usr/bin/coalmine|$(BINDIR)/coalmine|g; s|/usr/share/doc/coalmine|$(DOCDIR)|g' $< > $@
 
 .PHONY: install uninstall clean help
 install: all $(UNITS) $(USER_UNITS) ## copy all to DESTDIR and PREFIX (/usr); nothing is started or enabled

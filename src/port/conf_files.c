@@ -413,7 +413,7 @@ static int read_catalog(const struct conf_paths *p, struct conf_texts *t, struct
 
     if (r >= 0)
         r = places_of(p, "signatures", &signatures);
-    for (size_t i = 0; r >= 0 && classes[i]; i++)
+    for (size_t i = 0; r >= 0 && classes && classes[i]; i++)
         r = read_classes(classes[i], t, problems);
     return r < 0 ? r : read_dirs(signatures, t, problems);
 }
