@@ -16,13 +16,18 @@
 #define GRAM_FOLD_WORD UINT64_C(0x2020202020202020)
 #define GRAM_FACTOR UINT32_C(2654435761)
 
-/* Of the GRAM_BYTES at s. Its upper bits are the good ones. */
+/* Of four bytes as they lie in memory. Its upper bits are the good ones. */
+static inline uint32_t gram_hash_of(uint32_t gram)
+{
+    return (gram | GRAM_FOLD) * GRAM_FACTOR;
+}
+
 static inline uint32_t gram_hash(const char *s)
 {
     uint32_t gram;
 
     memcpy(&gram, s, GRAM_BYTES);
-    return (gram | GRAM_FOLD) * GRAM_FACTOR;
+    return gram_hash_of(gram);
 }
 
 /* Up to eight bytes at s (n are there), folded; what is not there is as if it were zero. */
@@ -37,10 +42,15 @@ static inline uint64_t gram_word(const char *s, size_t n)
     return word | GRAM_FOLD_WORD;
 }
 
-/* A number below 32 for the four bytes behind the gram that a word begins with. */
-static inline unsigned gram_sum(uint64_t word)
+/* A number below 32 for the four, or two, bytes behind the gram that a word begins with. */
+static inline unsigned gram_sum_of_four(uint64_t word)
 {
-    return (unsigned) ((uint32_t) (word >> 32) * GRAM_FACTOR >> 27);
+    return (uint32_t) (word >> 32) * GRAM_FACTOR >> 27;
+}
+
+static inline unsigned gram_sum_of_two(uint64_t word)
+{
+    return (uint32_t) (word >> 32 & 0xffff) * GRAM_FACTOR >> 27;
 }
 
 /* Which pair of a literal's grams, one byte apart, is the least likely to be met by chance:

@@ -8,9 +8,11 @@
 #include "base/str.h"
 #include "core/diagnosis/gram.h"
 
-/* The bit table: 32 KiB, which fit into the first-level cache. */
-#define LOG2_BITS 18
-#define BIT_SHIFT (32 - LOG2_BITS)
+/* The bit table: 2^15 bits are 4 KiB, 2^18 still fit into the first-level cache, 2^19 nearly. With so many
+ * bits for each gram, one position in 32 is looked at for nothing. */
+#define MIN_LOG2_BITS 15
+#define MAX_LOG2_BITS 19
+#define BITS_PER_ENTRY 32
 /* Longer literals are none that a pattern has. */
 #define MAX_BYTES ((size_t) 1 << 20)
 /* Slots while literals are being added, and at most. */
@@ -50,15 +52,23 @@ struct entry {
     uint32_t gram; /* where in the literal it begins */
 };
 
+/* Which sums the bytes behind the grams of a slot's entries have: of four bytes where the literal is so long,
+ * else of two, else of any. */
+struct filter {
+    uint32_t four;
+    uint32_t two;
+};
+
 struct literals {
     struct literal *items;
     size_t n;
     struct strbuf texts;   /* of all literals, each with its NUL */
     uint64_t *bits;
+    unsigned bit_shift;    /* from hash to bit */
     uint32_t *slots;       /* where the entries of each begin; while adding: its first literal */
     unsigned slot_shift;   /* from hash to slot */
     struct entry *entries; /* by slot; then those of only three bytes */
-    uint32_t *filters;     /* by slot: which sums of the four bytes behind a gram its entries have */
+    struct filter *filters; /* by slot */
     size_t n_entries;
     size_t short_entries;  /* where those of three bytes begin */
     uint64_t short_bits[SHORT_BITS / 64]; /* a bit for the hash of those three */
@@ -156,7 +166,7 @@ static unsigned log2_at_least(size_t n, unsigned min, unsigned max)
 
 static void set_bit(struct literals *l, uint32_t hash)
 {
-    uint32_t bit = hash >> BIT_SHIFT;
+    uint32_t bit = hash >> l->bit_shift;
 
     l->bits[bit / 64] |= UINT64_C(1) << bit % 64;
 }
@@ -178,6 +188,21 @@ static void fill_entry(const struct literals *l, size_t id, uint32_t gram, struc
     *e = (struct entry){.id = (uint32_t) id, .gram = gram};
     memset(&e->mask, 0xff, n);
     e->word = gram_word(text_of(l, id) + gram, n) & e->mask;
+}
+
+static void fill_filter(struct filter *f, uint64_t word, size_t n)
+{
+    if (n >= GRAM_BYTES + 4)
+        f->four |= UINT32_C(1) << gram_sum_of_four(word);
+    else if (n >= GRAM_BYTES + 2)
+        f->two |= UINT32_C(1) << gram_sum_of_two(word);
+    else
+        f->two = UINT32_MAX;
+}
+
+static uint32_t passes(const struct filter *f, uint64_t word)
+{
+    return f->four >> gram_sum_of_four(word) | f->two >> gram_sum_of_two(word);
 }
 
 /* Chooses every literal's first gram, counting into `loads` how many entries each slot will have. */
@@ -208,7 +233,7 @@ static void enter(struct literals *l, size_t id, uint32_t gram)
 
     set_bit(l, hash);
     fill_entry(l, id, gram, e);
-    l->filters[slot] |= gram + sizeof(e->word) <= l->items[id].len ? UINT32_C(1) << gram_sum(e->word) : UINT32_MAX;
+    fill_filter(&l->filters[slot], e->word, l->items[id].len - gram);
 }
 
 /* A literal of four bytes at an odd position shows the last three of them at the next even one. */
@@ -240,6 +265,16 @@ static void enter_all(struct literals *l, const uint32_t *grams)
     }
 }
 
+static int make_tables(struct literals *l)
+{
+    unsigned log2_bits = log2_at_least(l->n_entries * BITS_PER_ENTRY, MIN_LOG2_BITS, MAX_LOG2_BITS);
+
+    l->bit_shift = 32 - log2_bits;
+    l->bits = calloc(((size_t) 1 << log2_bits) / 64, sizeof(*l->bits));
+    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
+    return l->bits && l->entries ? 0 : -ENOMEM;
+}
+
 int literals_finish(struct literals *l)
 {
     unsigned log2_slots = log2_at_least(2 * l->n, 4, MAX_LOG2_SLOTS);
@@ -250,13 +285,11 @@ int literals_finish(struct literals *l)
     l->slots = calloc(n_slots + 1, sizeof(*l->slots));
     l->filters = calloc(n_slots, sizeof(*l->filters));
     l->found = calloc(l->n + 1, sizeof(*l->found));
-    l->bits = calloc(((size_t) 1 << LOG2_BITS) / 64, sizeof(*l->bits));
-    if (!grams || !l->slots || !l->filters || !l->found || !l->bits)
+    if (!grams || !l->slots || !l->filters || !l->found)
         return -ENOMEM;
     l->slot_shift = 32 - log2_slots;
     choose_grams(l, grams, l->slots);
-    l->entries = calloc(l->n_entries + 1, sizeof(*l->entries));
-    if (!l->entries)
+    if (make_tables(l) < 0)
         return -ENOMEM;
     /* Each count becomes the end of its slot's entries, and then, filled downwards, their beginning. */
     for (size_t i = 1; i <= n_slots; i++)
@@ -308,19 +341,41 @@ static void look_at(struct literals *l, size_t i)
         look(l, l->short_entries, l->n_entries, i, word);
 }
 
+static uint64_t meets(const struct literals *l, uint32_t gram)
+{
+    uint32_t bit = gram_hash_of(gram) >> l->bit_shift;
+
+    return l->bits[bit / 64] >> bit % 64 & 1;
+}
+
+/* A bit for each of four positions, every second one, from two loads. */
+static uint64_t four_meetings(const struct literals *l, const char *text)
+{
+    uint64_t word;
+    uint32_t last;
+
+    memcpy(&word, text, sizeof(word));
+    memcpy(&last, text + 6, sizeof(last));
+    return meets(l, (uint32_t) word) | meets(l, (uint32_t) (word >> 16)) << 1 | meets(l, (uint32_t) (word >> 32)) << 2 |
+        meets(l, last) << 3;
+}
+
 /* A bit for every second of the positions from text to text + n at which some gram may stand. Without a
- * branch, since chance meetings are as frequent as they are unpredictable. */
+ * branch, since chance meetings are as frequent as they are unpredictable. Two more bytes must be there. */
 static uint64_t meetings(const struct literals *l, const char *text, size_t n)
 {
-    const uint64_t *bits = l->bits;
     uint64_t found = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i += 2) {
-        uint32_t bit = gram_hash(text + i) >> BIT_SHIFT;
+    for (; i + 8 <= n; i += 8)
+        found |= four_meetings(l, text + i) << i / 2;
+    for (; i < n; i += 2) {
+        uint32_t gram;
 
-        found = found >> 1 | bits[bit / 64] >> bit % 64 << 63;
+        memcpy(&gram, text + i, sizeof(gram));
+        found |= meets(l, gram) << i / 2;
     }
-    return found >> (63 - (n - 1) / 2);
+    return found;
 }
 
 /* Of those positions, from `at` on, the ones that the filters let pass, again without a branch. Returns how
@@ -335,7 +390,7 @@ static size_t sift(const struct literals *l, uint64_t found, size_t at, uint32_t
         uint64_t word = gram_word(l->text + i, l->len - i);
 
         passed[n] = (uint32_t) i;
-        n += (l->filters[slot] >> gram_sum(word) & 1) | has_short_bit(l, word);
+        n += (passes(&l->filters[slot], word) & 1) | has_short_bit(l, word);
     }
     return n;
 }

@@ -9,8 +9,8 @@
 #include "core/diagnosis/rule.h"
 
 /* Attempts to match that one record is worth: for an honest one, more than it needs. */
-#define ATTEMPTS_AT_LEAST 384
-#define ATTEMPTS_PER_KIB 256
+#define ATTEMPTS_AT_LEAST 320
+#define ATTEMPTS_PER_KIB 128
 
 /* Which rules begin their search at a literal: for each literal the place in `rules` where its own begin. */
 struct directory {
@@ -296,7 +296,7 @@ static int try_owner(struct scan *s, size_t *i)
     int r = 0;
 
     for (; *i < m->n_rules && same_owner(&m->rules[*i], owner); *i = next_candidate(m, *i + 1)) {
-        if (r == 0 && rule_is_candidate(&m->rules[*i], m->literals))
+        if (r == 0 && s->budget.left > 0 && rule_is_candidate(&m->rules[*i], m->literals))
             r = rule_match(&m->rules[*i], m->literals, m->scratch, s->text, s->len, &s->budget, &hit);
     }
     if (r <= 0)

@@ -16,6 +16,8 @@
 #define CHEAP_STEPS 60
 #define DEAR_STEPS 6000
 #define DEAR_COST ((size_t) 150)
+/* Looking for a literal's next occurrence costs as much as an attempt for so many bytes. */
+#define BYTES_PER_ATTEMPT ((size_t) 1024)
 
 static uint32_t narrow(size_t n)
 {
@@ -137,19 +139,25 @@ static bool stretch_before(const struct rule_literal *l, size_t at, struct stret
     return true;
 }
 
+/* False when there is not so much left. */
+static bool spend(struct rule_budget *budget, size_t cost)
+{
+    if (budget->left < cost)
+        return false;
+    budget->left -= cost;
+    return true;
+}
+
 /* A first attempt costs one, a second one what it takes. */
 static int try_at(const struct search *s, size_t at, struct pattern_hit *ret)
 {
     int r = pattern_may_begin(s->rule->pattern, at, s->text[at]);
 
-    if (r <= 0 || s->budget->left == 0)
+    if (r <= 0 || !spend(s->budget, 1))
         return r < 0 ? r : 0;
-    s->budget->left--;
     r = pattern_match_at(s->rule->pattern, s->scratch, s->text, s->len, at, CHEAP_STEPS, ret);
-    if (r == -E2BIG && s->budget->left >= DEAR_COST) {
-        s->budget->left -= DEAR_COST;
+    if (r == -E2BIG && spend(s->budget, DEAR_COST))
         r = pattern_match_at(s->rule->pattern, s->scratch, s->text, s->len, at, DEAR_STEPS, ret);
-    }
     return r == -E2BIG ? 0 : r;
 }
 
@@ -185,7 +193,7 @@ static int try_literal(const struct search *s, const struct rule_literal *l, str
         }
         if (r != 0)
             return r;
-        found = literals_find_next(s->index, l->id, &at);
+        found = spend(s->budget, 1 + s->len / BYTES_PER_ATTEMPT) && literals_find_next(s->index, l->id, &at);
     }
     return 0;
 }
